@@ -16,17 +16,23 @@ export class CloudPod {
   deletedMs: number | undefined;
   version = 0;
 
-  constructor({ metadata: { uid, namespace, name }, spec }: ValidPod, podHash: string | undefined) {
+  constructor(
+    { metadata: { uid, namespace, name }, spec }: ValidPod,
+    run: Pick<ProviderPod, 'podHash' | 'restartCount'>,
+  ) {
     this.spec = spec;
     const nodeName = spec?.nodeName ?? '';
-    this.reported = { uid, namespace, name, nodeName, state: 'creating', ...(podHash !== undefined && { podHash }) };
+    this.reported = { uid, namespace, name, nodeName, state: 'creating', ...run };
   }
 }
 
 /** From when until when something of a pod ran in the cloud. */
 export interface Run {
+  readonly restartCount: number;
   readonly fromMs: number;
   toMs: number;
+  /** Of its containers; undefined if the cloud has lost it. */
+  exitCodes?: readonly (number | undefined)[];
 }
 
 /** The pods of the cloud: they start, their containers end and are restarted, and they end. */
@@ -42,20 +48,36 @@ export class CloudPods {
   onChange: (pod: CloudPod) => void = () => {};
   readonly #world: World;
   readonly #losesPods: boolean;
+  /** True if a pod whose containers have ended is started again by `createPod`. */
+  readonly #restartedByNode: boolean;
   readonly #created = new Map<string, number>();
 
-  constructor(world: World, losesPods: boolean) {
+  constructor(
+    world: World,
+    { losesPods, restarts }: { readonly losesPods: boolean; readonly restarts: 'node' | undefined },
+  ) {
     this.#world = world;
     this.#losesPods = losesPods;
+    this.#restartedByNode = restarts === 'node';
   }
 
-  create(pod: ValidPod, podHash: string | undefined): void {
+  create(pod: ValidPod, podHash: string | undefined, restartCount: number): void {
     const { uid, name } = pod.metadata;
-    const created = new CloudPod(pod, podHash);
+    const before = this.pods.get(uid);
+    if (before !== undefined && (before.reported.restartCount ?? 0) >= restartCount) return;
+    if (before !== undefined && before.reported.state !== 'stopped')
+      this.#world.violate('no restart while a container runs', `${name} ${uid} ${restartCount}`);
+    const created = new CloudPod(pod, {
+      ...(podHash !== undefined && { podHash }),
+      ...(restartCount > 0 && { restartCount }),
+    });
+    created.version = before?.version ?? 0;
     this.pods.set(uid, created);
     const number = (this.#created.get(name) ?? 0) + 1;
     this.#created.set(name, number);
-    this.runs.set(uid, [...(this.runs.get(uid) ?? []), { fromMs: this.#world.nowMs, toMs: Number.POSITIVE_INFINITY }]);
+    const run: Run = { restartCount, fromMs: this.#world.nowMs, toMs: Number.POSITIVE_INFINITY };
+    this.runs.set(uid, [...(this.runs.get(uid) ?? []), run]);
+    if (restartCount > 0) this.#world.count('cloud: restart by the node');
     this.#change(created, 'created', {});
     void this.#live(created, this.#world.random.fork(`cloud pod ${name} ${number}`));
   }
@@ -87,22 +109,26 @@ export class CloudPods {
     if (!this.#isLive(pod)) return;
     const startedAt = new Date(this.#nowMs());
     this.#change(pod, 'runs', { state: 'running', ips: ['10.0.0.1', 'fd00::1'], startedAt });
-    const endsAfter = random.integer(2, 14);
+    const endsAfter = random.integer(2, this.#restartedByNode ? 5 : 14);
     for (let n = 1; ; n++) {
-      await world.sleep(random.integer(500, 6_000) * world.size.pace);
+      await world.sleep(random.integer(500, 6_000) * (this.#restartedByNode ? 0.5 : world.size.pace));
       const what = random.weighted({ ready: 4, exit: 3, restart: 3, text: 2, lost: 0.4 });
       const exitCode = random.pick([0, 1, 137]);
       const index = random.integer(0, 3);
       if (!this.#isLive(pod) || this.isQuiet) return;
       if (!world.happens(`cloud: ${name} ${what}`)) continue;
       world.count(`cloud: ${what}`);
-      if (n === endsAfter && pod.spec?.restartPolicy !== 'Always') return this.#end(pod, 'ended', exitCode);
+      const mayEnd = this.#restartedByNode || pod.spec?.restartPolicy !== 'Always';
+      if (n === endsAfter && mayEnd) return this.#end(pod, 'ended', exitCode);
       if (what === 'lost') {
         if (!this.#losesPods) continue;
         this.lost.add(uid);
         return this.#remove(pod, 'lost');
       }
       this.#change(pod, what, this.#happening(pod, what, { index, exitCode }));
+      const { containers = this.#running(pod) } = pod.reported;
+      if (this.#restartedByNode && containers.every(({ exit }) => exit !== undefined))
+        return this.#end(pod, 'ended', exitCode);
     }
   }
 
@@ -127,11 +153,11 @@ export class CloudPods {
         now = { name, restartCount, ready: before.ready === false };
         break;
       case 'exit':
-        if (policy === 'Never') now = { name, restartCount, exit };
+        if (policy === 'Never' || this.#restartedByNode) now = { name, restartCount, exit };
         else now = { name, restartCount, exit, waiting: { reason: 'CrashLoopBackOff' } };
         break;
       case 'restart':
-        if (policy === 'Never') return {};
+        if (policy === 'Never' || this.#restartedByNode) return {};
         now = { name, restartCount: restartCount + 1, startedAt: new Date(this.#nowMs()), imageID: 'sha256:1' };
         break;
       default:
@@ -157,8 +183,12 @@ export class CloudPods {
       return { name, restartCount, exit: { exitCode, finishedAt } };
     });
     this.#change(pod, what, { state: 'stopped', containers });
+    const last = this.runs.get(uid)?.at(-1);
+    const names = new Set(pod.spec?.containers?.map(({ name }) => name));
+    if (last !== undefined)
+      last.exitCodes = containers.filter(({ name }) => names.has(name)).map(({ exit }) => exit?.exitCode);
     this.#ended(uid);
-    this.#world.at(rememberedMs, () => this.#remove(pod, 'forgotten'));
+    if (!this.#restartedByNode) this.#world.at(rememberedMs, () => this.#remove(pod, 'forgotten'));
   }
 
   #remove(pod: CloudPod, what: string): void {

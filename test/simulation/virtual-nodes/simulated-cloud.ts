@@ -21,6 +21,8 @@ export interface CloudKind {
   readonly notifies: boolean;
   readonly reportsHash: boolean;
   readonly losesPods: boolean;
+  /** Who starts pods again whose containers have ended. Undefined: containers restart on their own. */
+  readonly restarts: 'node' | undefined;
   /** Lists show the pods as they were some time ago, at most so long. */
   readonly lagMs: number;
   readonly heedsSignals: boolean;
@@ -111,7 +113,7 @@ export class SimulatedCloud {
     this.#answers = world.random.fork('answers of the cloud');
     this.#lengths = world.random.fork('longer calls');
     this.#longer = { listPods: this.#lengths.pick([0, 0, 2_500]), createPod: this.#lengths.pick([0, 0, 2_500]) };
-    this.cloudPods = new CloudPods(world, kind.losesPods);
+    this.cloudPods = new CloudPods(world, kind);
     this.cloudPods.onChange = (pod) => this.#changed(pod);
   }
 
@@ -125,15 +127,14 @@ export class SimulatedCloud {
     };
     const hashOf = (podHash: string): string | undefined => (kind.reportsHash ? podHash : undefined);
     return {
-      capabilities: { initContainers: true },
+      capabilities: { initContainers: true, restarts: kind.restarts },
       createPod: async (pod, options) => {
         await this.#useMaterials(process, pod, options, random);
-        const { signal, epoch, podHash } = options;
+        const { signal, epoch, podHash, restartCount } = options;
         // It may have taken too long.
         signal.throwIfAborted();
-        const create = (): void => {
-          if (!cloudPods.pods.has(pod.metadata.uid)) cloudPods.create(structuredClone(pod), hashOf(podHash));
-        };
+        const create = (): void => cloudPods.create(structuredClone(pod), hashOf(podHash), restartCount);
+        this.onCreate(process, pod, restartCount);
         await this.#call(process, { method: 'createPod', pod: reference(pod), epoch, signal, run: create });
         // What it does to the object that it was handed concerns nobody else.
         (pod as { spec?: unknown }).spec = {};
@@ -247,6 +248,9 @@ export class SimulatedCloud {
 
   /** The materials of a pod were read later. `isOver` is what held when they were asked for. */
   onMaterials: (process: SimulatedProcess, uid: string, isOver: boolean, read: PodMaterials) => void = () => {};
+
+  /** A creation is sent. */
+  onCreate: (process: SimulatedProcess, pod: ValidPod, restartCount: number) => void = () => {};
 
   /** A deletion has arrived. */
   onDelete: (process: SimulatedProcess, uid: string, pod: ProviderPod | undefined) => void = () => {};

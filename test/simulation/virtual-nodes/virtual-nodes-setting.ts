@@ -25,6 +25,7 @@ import {
 } from './check-replicas.ts';
 import { askKubelet } from './kubelet-clients.ts';
 import { isMemberLease, ServedLeases } from './served-leases.ts';
+import { checkRestartCounts, RestartChecks } from './check-restarts.ts';
 import { ReplicaProcess, type ReplicaOptions } from './replica-process.ts';
 import { type CloudFaults, noCloudFaults, SimulatedCloud } from './simulated-cloud.ts';
 
@@ -98,6 +99,7 @@ class VirtualNodesSimulation {
       notifies: random.chance(0.4),
       reportsHash: random.chance(0.7),
       losesPods: random.chance(0.3),
+      restarts: random.fork('restarts').chance(0.4) ? 'node' : undefined,
       lagMs: random.chance(0.3) ? random.integer(100, 1_500) : 0,
       heedsSignals: random.chance(0.7),
       needsMaterials: random.chance(0.5),
@@ -131,11 +133,20 @@ class VirtualNodesSimulation {
     this.#cloud.onMaterials = ({ name }, uid, isOver) => {
       if (isOver) world.violate('no materials after the end of a pod', `${uid}, which is gone, read by ${name}`);
     };
+    const { cloudPods, kind } = this.#cloud;
+    const restartChecks = new RestartChecks(world, cloudPods.runs);
+    if (kind.restarts === 'node')
+      this.#cloud.onCreate = (process, pod, restartCount) => {
+        const node = this.#replicas.find((replica) => replica.process === process)?.nodes.node(pod.spec!.nodeName!);
+        if (node !== undefined) restartChecks.check(node, pod, restartCount);
+      };
     this.#cloud.onDelete = (process, uid, pod) => {
       if (pod?.state !== 'stopped') this.#checkDeletion(process, uid);
     };
     for (let i = 0; i < this.#count; i++) this.#start();
     this.#users.start();
+    if (kind.restarts === 'node')
+      for (const name of ['long-0', 'long-1']) void this.#longLived(name, random.fork(name));
     if (this.#options.leaseDurationSeconds !== undefined) void this.#watchOwners();
     if (random.chance(0.9)) {
       const share = random.pick([0.5, 1, 1, 3]);
@@ -499,6 +510,27 @@ class VirtualNodesSimulation {
     };
   }
 
+  /** Pods that live long enough to be started again several times. */
+  async #longLived(name: string, random: Random): Promise<void> {
+    const { pods } = this.#cluster.server;
+    for (let round = 1; this.#isDisturbed; round++) {
+      const ofRound = random.fork(String(round));
+      const pod = this.#makePod(name, ofRound);
+      const isCreated = this.#world.happens(`${name}: create`) && this.#cluster.attempt(() => void pods.create(pod));
+      for (let changes = ofRound.integer(1, 4); changes > 0; changes--) {
+        await this.#world.sleep(ofRound.integer(5_000, 40_000));
+        if (!this.#isDisturbed) return;
+        if (isCreated && ofRound.chance(0.3)) this.#changePod(name, ofRound);
+      }
+      const deletion = ofRound.pick([{}, {}, { gracePeriodSeconds: 0 }]);
+      if (!this.#world.happens(`${name}: delete`)) continue;
+      this.#cluster.attempt(() => pods.delete(namespace, name, deletion));
+      const patch = { metadata: { finalizers: null } };
+      for (; this.#isDisturbed && this.#cluster.pods.has(name); await this.#world.sleep(1_000))
+        if (ofRound.chance(0.1)) this.#cluster.attempt(() => void pods.patch(namespace, name, patch));
+    }
+  }
+
   #changePod(name: string, random: Random): void {
     const image = `i:${random.integer(1, 5)}`;
     const { pods } = this.#cluster.server;
@@ -689,7 +721,7 @@ class VirtualNodesSimulation {
   #checkHistory(): void {
     const { history, network, server } = this.#cluster;
     const nodeOf = (_name: string, uid: string | undefined): string | undefined => this.#nodeOf.get(uid ?? '');
-    const { lagMs } = this.#cloud.kind;
+    const { lagMs, restarts } = this.#cloud.kind;
     const violations = [
       ...checkTerminalIsFinal(history),
       ...checkCreations(this.#cloud.calls),
@@ -698,6 +730,7 @@ class VirtualNodesSimulation {
       ...checkDeletes(network.calls, this.#cloud.calls, this.#cloud.cloudPods.runs),
       ...checkWriters(network.served, nodeOf),
       ...checkLost(history, this.#cloud.cloudPods.runs),
+      ...(restarts === 'node' ? checkRestartCounts(history, this.#cloud.cloudPods.runs) : []),
       // What a list shows that is behind is older than what something else has shown.
       ...(lagMs === 0 ? checkVersions(history) : []),
       ...this.#checkTokens(),

@@ -1,0 +1,97 @@
+import type { ValidPod } from '../../../src/kube/objects/types.ts';
+import type { VirtualNode } from '../../../src/virtual-nodes/index.ts';
+import type { Violation } from '../../chaos/invariants.ts';
+import type { PodWrite } from '../lagging-pods.ts';
+import type { World } from '../world.ts';
+import { isTerminal } from './check-replicas.ts';
+import type { Run } from './cloud-pods.ts';
+
+/** The kubelet's. */
+const backOffMs = { first: 10_000, max: 300_000, expiresAfter: 600_000 };
+/** Clocks of machines run faster or slower by less. */
+const tolerance = 0.01;
+
+/** The last start of a pod by one owner of its node. */
+interface Start {
+  readonly restartCount: number;
+  readonly atMs: number;
+  readonly containers: string;
+  /** Before the next start. */
+  readonly delayMs: number;
+}
+
+/** With `restarts: 'node'`, what is checked of each call of `createPod` when it is sent. */
+export class RestartChecks {
+  readonly #world: World;
+  readonly #runs: ReadonlyMap<string, readonly Run[]>;
+  /** By the status manager of a node, which is a new one each time that the node gets another owner, and by UID. */
+  readonly #starts = new WeakMap<object, Map<string, Start>>();
+
+  constructor(world: World, runs: ReadonlyMap<string, readonly Run[]>) {
+    this.#world = world;
+    this.#runs = runs;
+  }
+
+  check(node: VirtualNode, { metadata: { uid, name }, spec }: ValidPod, restartCount: number): void {
+    const { nowMs: atMs } = this.#world;
+    const violate = (invariant: string, details: unknown): void =>
+      this.#world.violate(invariant, `${name} ${uid} ${restartCount}: ${JSON.stringify(details)}`);
+    const { statusManager } = node;
+    const starts = this.#starts.get(statusManager) ?? new Map<string, Start>();
+    this.#starts.set(statusManager, starts);
+    const last = starts.get(uid);
+    const containers = JSON.stringify(spec?.containers?.map(({ image }) => image));
+    if (restartCount === last?.restartCount) return;
+    const runs = this.#runs.get(uid) ?? [];
+    if (restartCount < (last?.restartCount ?? 0) || restartCount > runs.length)
+      violate('restartCount is the number of the run', { last, runs });
+    if (restartCount === 0) return;
+    const { state } = node.inspect().podWorkers.find((worker) => worker.uid === uid) ?? {};
+    const { phase } = statusManager.getPodStatus(uid) ?? {};
+    if (state !== 'syncing' || isTerminal(phase))
+      violate('no restart once the end of a pod has begun', { state, phase });
+    const before = runs.filter((run) => run.restartCount < restartCount);
+    const running = before.find(({ toMs }) => toMs > atMs);
+    if (running !== undefined) violate('no restart while a container runs', { running });
+    const ended = before.findLast(({ exitCodes }) => exitCodes !== undefined);
+    const policy = spec?.restartPolicy ?? 'Always';
+    const isDemanded = policy === 'Always' || (policy === 'OnFailure' && ended?.exitCodes?.some((code) => code !== 0));
+    if (!isDemanded) violate('a pod is restarted as its restartPolicy demands', { policy, ended });
+    const endedMs = ended?.toMs ?? 0;
+    const isLive = last?.containers === containers && endedMs - last.atMs < backOffMs.expiresAfter * (1 - tolerance);
+    const delayMs = isLive ? last.delayMs : 0;
+    if (atMs < endedMs + delayMs * (1 - tolerance)) violate('no restart before its back-off', { atMs, endedMs, last });
+    if (delayMs > 0) this.#world.count(`restarted after ${delayMs / 1000} s`);
+    const nextMs = Math.min(backOffMs.max, Math.max(backOffMs.first, 2 * delayMs));
+    starts.set(uid, { restartCount, atMs, containers, delayMs: nextMs });
+  }
+}
+
+/** What the statuses of pods say of their restarts. */
+export function checkRestartCounts(
+  history: readonly PodWrite[],
+  allRuns: ReadonlyMap<string, readonly Run[]>,
+): Violation[] {
+  const violations: Violation[] = [];
+  const counts = new Map<string, number>();
+  for (const { pod, atMs } of history) {
+    const { metadata, spec, status = {} } = pod;
+    const { uid, name, deletionTimestamp } = metadata;
+    const violate = (invariant: string, details: string): void =>
+      void violations.push({ invariant, details: `${name} ${uid} at ${atMs}: ${details}` });
+    const runs = (allRuns.get(uid) ?? []).filter(({ fromMs }) => fromMs <= atMs).length;
+    for (const container of status.containerStatuses ?? []) {
+      const key = `${uid} ${container.name}`;
+      const { restartCount } = container;
+      if (restartCount < (counts.get(key) ?? 0) || restartCount > Math.max(0, runs - 1))
+        violate('restartCount never goes down nor jumps', `${container.name}: ${restartCount}, with ${runs} runs`);
+      counts.set(key, restartCount);
+    }
+    if (deletionTimestamp != null || spec.restartPolicy === 'Never') continue;
+    if (spec.restartPolicy === 'Always' && status.phase === 'Succeeded')
+      violate('a pod with Always never succeeds', JSON.stringify(status));
+    if (status.phase === 'Failed' && !status.reason)
+      violate('a pod that is restarted fails for a reason only', JSON.stringify(status));
+  }
+  return violations;
+}
