@@ -84,6 +84,44 @@ describe('virtual nodes of several processes', () => {
     await b.stop();
   });
 
+  it('a node that moves while a pod waits for its next start: the new owner starts it once, counts on, and then waits as long as the first one did', async () => {
+    await using test = await TestNodes.start();
+    const { cloud, server, clock } = test;
+    cloud.capabilities = { ...cloud.capabilities, restarts: 'node' };
+    const advance = advanceOf(test);
+    const [a, b] = [startReplica(test, 'a'), startReplica(test, 'b')];
+    await advance(40_000);
+    const [nodeName = ''] = ran(a);
+    server.pods.create({
+      metadata: { name: 'web', namespace: 'default' },
+      spec: { nodeName, containers: [{ name: 'app', image: 'web:1' }] },
+    });
+    const ends: number[] = [];
+    const untilEnd = async (): Promise<void> => {
+      while (cloud.pod('web')?.state !== 'running') await advance(1000);
+      await advance(6000);
+      cloud.stop('web', 1);
+      ends.push(clock.monotonicMs());
+      await advance(6000);
+    };
+    const shown = () => test.status('web')?.containerStatuses?.[0];
+    await untilEnd();
+    await untilEnd();
+    expect(shown()).toMatchObject({ restartCount: 1, state: { waiting: { reason: 'CrashLoopBackOff' } } });
+    const stopped = a.stop();
+    await advance(10_000);
+    await stopped;
+    await untilEnd();
+    expect(ran(b)).toContain(nodeName);
+    expect(shown()).toMatchObject({ restartCount: 2, state: { waiting: { reason: 'CrashLoopBackOff' } } });
+    await untilEnd();
+    expect(shown()?.restartCount).toBe(3);
+    expect(cloud.starts.map(({ restartCount }) => restartCount)).toEqual([0, 1, 2, 3]);
+    expect(cloud.starts[3]!.atMs - ends[2]!).toBeGreaterThanOrEqual(10_000);
+    expect(cloud.starts[3]!.atMs - ends[2]!).toBeLessThan(20_000);
+    await b.stop();
+  });
+
   it.each([
     ['503', 'listing', { verb: 'list', resource: 'leases' }, 'Listing the Leases of replicas'],
     ['403', 'writing', { verb: 'update', resource: 'leases' }, 'Renewing the Lease of this replica'],
