@@ -105,6 +105,10 @@ export class ContainerFiles {
     writeJSONFile(join(this.directory, 'env.json'), env);
   }
 
+  removeEnvironment(): void {
+    rmSync(join(this.directory, 'env.json'), { force: true });
+  }
+
   /** Undefined if they have not changed since the container was created. */
   readResources(): ResourceRequirementsInput | undefined {
     return readJSONFile(join(this.directory, 'resources.json')) as ResourceRequirementsInput | undefined;

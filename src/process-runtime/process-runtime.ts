@@ -20,7 +20,7 @@ import {
 } from '../node/index.ts';
 import type { Clock } from '../shared/clock.ts';
 import { systemEntropy } from '../shared/entropy.ts';
-import type { Logger } from '../shared/logger.ts';
+import { type Logger, reasonOf } from '../shared/logger.ts';
 import { makeDirectoriesSync } from '../shared/make-directories.ts';
 import { type DirectoryLock, lockDirectory } from '../shared/directory-lock.ts';
 import { type ContainerConfigFile, ContainerFiles } from './container-files.ts';
@@ -144,7 +144,17 @@ export class ProcessContainerRuntime implements ProcessRuntime {
     if (sandbox === undefined) return;
     await Promise.all(this.#containersIn(sandboxID).map((container) => container.stop(0)));
     if (!sandbox.ready) return;
-    this.#saveSandbox({ ...sandbox, ready: false });
+    const stopped = { ...sandbox, ready: false };
+    try {
+      this.#saveSandbox(stopped);
+    } catch (error) {
+      // A full disk: the pod must end to make room. The next agent stops the sandbox again.
+      this.#parts.logger.warn(
+        { reason: reasonOf(error), sandbox: sandboxID },
+        'Failed to record that a sandbox has stopped',
+      );
+      this.#sandboxes.set(sandboxID, stopped);
+    }
     this.#emit('stopped', sandbox.podUID);
   }
 

@@ -53,14 +53,24 @@ function reportStart(message: string): void {
   openSync('/dev/null', 'w'); // takes the number 1, so that no file of the container gets it
 }
 
-/** Retries, because a full disk must not lose how the container ended. */
+/**
+ * Retries, because a full disk must not lose how the container ended. The environment is no longer needed and makes room:
+ * that this pod ends may be what the disk waits for.
+ */
 async function recordExit(files: ContainerFiles, exit: ContainerExit): Promise<void> {
-  while (files.exists()) {
+  for (let shown = exit; files.exists(); await pause(writeRetryMs)) {
     try {
-      return files.writeExit(exit);
+      return files.writeExit(shown);
     } catch (error) {
-      process.stderr.write(`cannot record the exit: ${String(error)}\n`);
-      await pause(writeRetryMs);
+      const reason = `cannot record the exit: ${String(error)}\n`;
+      try {
+        writeSync(2, reason);
+      } catch {} // its file is on the same disk
+      shown = { ...exit, message: reason };
+      try {
+        files.removeEnvironment();
+        return files.writeExit(shown);
+      } catch {} // tried again
     }
   }
 }

@@ -84,6 +84,40 @@ describe.skipIf(whyNoShim !== '')(`the process runtime when something breaks${wh
   });
 });
 
+/** Only root can mount a disk that is small enough to become full. */
+const whyNoDisk =
+  process.platform === 'linux' && process.getuid?.() === 0 ? whyNoShim : ' (skipped: needs Linux and root)';
+
+it.skipIf(whyNoDisk !== '')(
+  `on a full disk, the end of a container is recorded, and its pod can be removed, which makes room${whyNoDisk}`,
+  async () => {
+    const disk = mkdtempSync(join(tmpdir(), 'full-'));
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=512k', 'tmpfs', disk]);
+    try {
+      const test = await TestRuntime.start({}, disk);
+      try {
+        const id = await test.run(sh('while [ ! -e go ]; do sleep 0.1; done; exit 3'));
+        expect(() => {
+          for (let i = 0; ; i++) writeFileSync(join(test.path, `fill-${i}`), 'x'.repeat(4096));
+        }).toThrow('ENOSPC');
+        // An empty file needs no block.
+        writeFileSync(join(test.files(id), 'root', 'go'), '');
+        expect(await test.exited(id)).toMatchObject({ exitCode: 3, reason: 'Error' });
+        await test.runtime.stopPodSandbox!(test.sandboxID);
+        expect(await test.runtime.getPod('uid-1')).toMatchObject({ sandboxes: [{ ready: false }] });
+        await test.runtime.removeContainer(id);
+        await test.runtime.removePodSandbox!(test.sandboxID);
+        expect(test.filesLeft()).toEqual([]);
+      } finally {
+        await test[Symbol.asyncDispose]();
+      }
+    } finally {
+      execFileSync('umount', [disk]);
+      rmSync(disk, { recursive: true });
+    }
+  },
+);
+
 describe.skipIf(whyNoShim !== '')(`createProcessRuntime${whyNoShim}`, () => {
   let path: string;
   beforeEach(() => {

@@ -21,8 +21,8 @@ export function sh(script: string, more: Partial<Container> = {}): Container {
 
 /** A directory with one pod in it, and the runtime of an agent that can be replaced by the next one. */
 export class TestRuntime implements AsyncDisposable {
-  readonly path = mkdtempSync(join(tmpdir(), 'rt-'));
-  readonly directory = new NodeDirectory(this.path);
+  readonly path: string;
+  readonly directory: NodeDirectory;
   readonly pod: ValidPod;
   readonly logger = recordingLogger();
   runtime!: ProcessRuntime;
@@ -32,13 +32,15 @@ export class TestRuntime implements AsyncDisposable {
   #events: RuntimeEvent[] = [];
   readonly #wakes = new Set<() => void>();
 
-  private constructor(spec: ValidPod['spec']) {
+  private constructor(spec: ValidPod['spec'], parent: string) {
+    this.path = mkdtempSync(join(parent, 'rt-'));
+    this.directory = new NodeDirectory(this.path);
     const metadata = { namespace: 'default', name: 'web', uid: 'uid-1' };
     this.pod = { metadata, spec: { enableServiceLinks: true, ...spec } };
   }
 
-  static async start(spec: ValidPod['spec'] = {}): Promise<TestRuntime> {
-    const test = new TestRuntime(spec);
+  static async start(spec: ValidPod['spec'] = {}, parent = tmpdir()): Promise<TestRuntime> {
+    const test = new TestRuntime(spec, parent);
     await test.open();
     await test.#helper.volumeManager.waitForAttachAndMount(test.pod, {});
     test.sandboxID = await test.runtime.runPodSandbox!({ pod: test.pod, attempt: 0 });
