@@ -175,8 +175,15 @@ class ManagerSimulation {
       await this.#cluster.outage(outages.integer(8_000, 15_000), () => this.#reportAll());
       // All that has waited for the API server comes at once.
       if (outages.chance(0.7) && world.happens('overload after an outage')) {
-        this.#cluster.network.busyShare = 0.5;
-        await world.sleep(outages.integer(500, 4_000));
+        this.#cluster.network.busyShare = 1;
+        for (let turns = outages.integer(3, 15); turns > 0; turns--) {
+          await world.sleep(100);
+          this.#reportAll();
+        }
+        this.#cluster.network.busyShare = 0;
+        this.#reportAll();
+        await world.sleep(1_500);
+        this.#reportAll();
       }
     }
 
