@@ -182,17 +182,28 @@ export function checkDeletes(
   return violations;
 }
 
-/** A pod that is in the cloud all the time does not fail because one list lacked it. */
-export function checkLost(history: readonly PodWrite[], runs: ReadonlyMap<string, readonly Run[]>): Violation[] {
-  const failed = new Map<string, PodWrite>();
-  for (const write of history) {
-    const { uid } = write.pod.metadata;
-    if (write.pod.status?.reason === 'LostByProvider' && !failed.has(uid)) failed.set(uid, write);
-  }
-  return [...failed].flatMap(([uid, { pod, atMs }]) => {
-    const ran = (runs.get(uid) ?? []).some(({ fromMs, toMs }) => fromMs < atMs - longListedMs && toMs >= atMs);
-    if (!ran || runs.get(uid)!.length > 1) return [];
-    return [{ invariant: 'a pod that the cloud has is not lost', details: `${pod.metadata.name} ${uid} at ${atMs}` }];
+/**
+ * A pod that is in the cloud all the time does not fail because one list lacked it. Its phase is written when it has ended, so
+ * what counts is that it ran when it was deleted.
+ */
+export function checkLost(
+  history: readonly PodWrite[],
+  calls: readonly CloudCall[],
+  runs: ReadonlyMap<string, readonly Run[]>,
+): Violation[] {
+  const lost = new Map(
+    history
+      .filter(({ pod }) => pod.status?.reason === 'LostByProvider')
+      .map(({ pod }) => [pod.metadata.uid as string, pod.metadata.name as string]),
+  );
+  return [...lost].flatMap(([uid, name]) => {
+    const deletion = calls.find(
+      (call) => call.method === 'deletePod' && call.uid === uid && call.processedMs !== undefined,
+    );
+    const [run, ...others] = runs.get(uid) ?? [];
+    if (deletion === undefined || run === undefined || others.length > 0) return [];
+    if (run.fromMs >= deletion.sentMs - longListedMs || run.toMs < deletion.processedMs!) return [];
+    return [{ invariant: 'a pod that the cloud has is not lost', details: `${name} ${uid} at ${deletion.sentMs}` }];
   });
 }
 

@@ -729,7 +729,7 @@ class VirtualNodesSimulation {
       ...checkTurns(this.#cloud.calls, this.#options.callTimeoutMs),
       ...checkDeletes(network.calls, this.#cloud.calls, this.#cloud.cloudPods.runs),
       ...checkWriters(network.served, nodeOf),
-      ...checkLost(history, this.#cloud.cloudPods.runs),
+      ...checkLost(history, this.#cloud.calls, this.#cloud.cloudPods.runs),
       ...(restarts === 'node' ? checkRestartCounts(history, this.#cloud.cloudPods.runs) : []),
       // What a list shows that is behind is older than what something else has shown.
       ...(lagMs === 0 ? checkVersions(history) : []),
