@@ -1,7 +1,7 @@
 import { exitCodes } from './options.ts';
 
-/** npm forwards a Ctrl-C to its child, which has already received it from the terminal. */
-const npmRepeatMs = 150;
+/** npm forwards a Ctrl-C to its child, which has already received it from the terminal. It may be busy in between. */
+const npmRepeatMs = 1000;
 const maxForcedMs = 2000;
 
 /** Listens for requests to stop the agent: a signal, or a closed output stream. */

@@ -19,7 +19,7 @@ export const declaredDifferences: readonly DeclaredDifference[] = [
   },
   {
     id: 'resources',
-    text: 'Only pods, ConfigMaps, Secrets, ServiceAccounts, nodes, namespaces, events, leases, SelfSubjectAccessReviews, SelfSubjectReviews and TokenReviews are served. Of Services, the server has its own, kubernetes, with its real address, and takes no other.',
+    text: 'Only pods, ConfigMaps, Secrets, ServiceAccounts, nodes, namespaces, events, leases, SelfSubjectAccessReviews, SelfSubjectReviews and TokenReviews are served. The only Service is its own, kubernetes, with its real address.',
     refusal: 'Use a real kube-apiserver',
   },
   {
