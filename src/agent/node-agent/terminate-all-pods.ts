@@ -33,10 +33,10 @@ export async function terminateAllPods(
   gracePeriodSeconds = Number.POSITIVE_INFINITY,
 ): Promise<void> {
   const { getActivePods, podWorkers, clock, eventRecorder, logger } = parts;
-  // stop() itself waits for it, for the grace period of each pod.
-  const { signal } = new AbortController();
   await Promise.all(
     getActivePods().map(async (pod) => {
+      // Never aborted: stop() waits for the grace period of each pod.
+      const { signal } = new AbortController();
       const override = Math.min(gracePeriodSeconds, pod.spec?.terminationGracePeriodSeconds ?? 30);
       try {
         await killPodNow(pod, {

@@ -118,6 +118,19 @@ describe('stop', () => {
     expect(cluster.clock.pendingTimers).toBe(0);
   });
 
+  it('terminatePods: Node.js warns of no leak of listeners, however many pods there are', async () => {
+    const warnings: string[] = [];
+    const onWarning = ({ message }: Error): number => warnings.push(message);
+    process.on('warning', onWarning);
+    await cluster.startAgent();
+    for (let i = 0; i < 12; i++) await cluster.create(podOf({}, `web-${i}`));
+    await cluster.advance(3000);
+    await cluster.stopAgent({ terminatePods: true });
+    expect(cluster.status('web-11')).toMatchObject({ phase: 'Failed', reason: 'Terminated' });
+    process.off('warning', onWarning);
+    expect(warnings).toEqual([]);
+  });
+
   it('terminatePods: a pod whose containers exit with 0 succeeds, and keeps the reason and the message', async () => {
     await cluster.startAgent();
     cluster.runtime.script('app', { stopMs: 1000, stopExitCode: 0 });
