@@ -47,9 +47,15 @@ export class SignalListeners {
     return most;
   }
 
+  /** Forgets the signals so far. Those of a process that was killed are never aborted, and keep the listeners of its calls. */
+  forget(): void {
+    this.#signals.clear();
+    this.#light.clear();
+  }
+
   restore(): void {
     globalThis.AbortController = this.#real;
-    this.#signals.clear();
+    this.forget();
     LightAbortSignal.prototype.addEventListener = this.#realLight.add;
     LightAbortSignal.prototype.removeEventListener = this.#realLight.remove;
   }

@@ -222,6 +222,7 @@ class AgentSimulation {
     this.#world.count('kill');
     this.#world.note(process.name, 'killed');
     process.kill();
+    this.#listeners.forget();
     this.#cluster.network.killed(process);
     this.#runtime.killed(process);
     this.#volumes.files.killed(process);
