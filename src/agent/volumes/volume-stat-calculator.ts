@@ -68,8 +68,9 @@ export class VolumeStatCalculator {
     const measured = this.#measured(scope);
     if (measured.running === undefined && this.#clock.monotonicMs() >= measured.restsUntilMs)
       measured.running = measured.lane.run(undefined, () => this.#measure(pod, measured));
-    const running = measured.running ?? Promise.resolve();
-    await withDeadline(this.#clock, maxWaitMs, [], ({ signal }) => undefinedIfAborted(running, signal));
+    const { running } = measured;
+    if (running !== undefined)
+      await withDeadline(this.#clock, maxWaitMs, [], ({ signal }) => undefinedIfAborted(running, signal));
     return measured.latest;
   }
 
