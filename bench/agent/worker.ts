@@ -3,6 +3,7 @@
  * Usage, with fork: KUBECONFIG_JSON=TEXT worker.js DIRECTORY; without a directory, an idle process to
  * compare it with.
  */
+import { cpuMsOfThis } from '../cpu.ts';
 import type { Usage } from './messages.ts';
 
 const [directory] = process.argv.slice(2);
@@ -18,6 +19,5 @@ process.on('disconnect', () => void stop().then(() => process.exit()));
 process.send!(usage());
 
 function usage(): Usage {
-  const { user, system } = process.cpuUsage();
-  return { atMs: performance.now(), cpuMs: (user + system) / 1000, rssBytes: process.memoryUsage.rss() };
+  return { atMs: performance.now(), cpuMs: cpuMsOfThis(), rssBytes: process.memoryUsage.rss() };
 }

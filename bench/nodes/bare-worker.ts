@@ -10,6 +10,7 @@ import type { Pod } from 'kubelet-status-manager';
 import { Pool } from 'undici';
 import type { KubeConfigObject } from '../../test/support/control-plane.ts';
 import type { Json } from '../../test/support/kube-http.ts';
+import { cpuMsOfThis } from '../cpu.ts';
 import { runningStatus } from '../fixtures.ts';
 import type { Command, Reply } from './contestant.ts';
 import { changedSuffix } from './node-pods.ts';
@@ -59,27 +60,25 @@ async function execute(command: Command): Promise<void> {
 }
 
 function reply(): void {
-  const { user, system } = process.cpuUsage();
-  const usage: Reply = { cpuMs: (user + system) / 1000, rssBytes: process.memoryUsage.rss(), pods: pods.size };
+  const usage: Reply = { cpuMs: cpuMsOfThis(), rssBytes: process.memoryUsage.rss(), pods: pods.size };
   process.stdout.write(`${JSON.stringify(usage)}\n`);
 }
 
 async function register(name: string): Promise<Json> {
   await request('POST', '/api/v1/nodes', { metadata: { name } });
-  const spec = {
-    holderIdentity: name,
-    leaseDurationSeconds: 40,
-    renewTime: `${new Date().toISOString().slice(0, -1)}000Z`,
-  };
+  const spec = { holderIdentity: name, leaseDurationSeconds: 40, renewTime: microTime() };
   const created = await request('POST', leasesPath, { metadata: { name }, spec });
   return created.kind === 'Lease' ? created : request('GET', `${leasesPath}/${name}`);
 }
 
 async function renew(index: number): Promise<void> {
   const { metadata, spec } = leases[index];
-  const renewTime = `${new Date().toISOString().slice(0, -1)}000Z`;
   const path = `${leasesPath}/${metadata.name}`;
-  leases[index] = await request('PUT', path, { metadata, spec: { ...spec, renewTime } });
+  leases[index] = await request('PUT', path, { metadata, spec: { ...spec, renewTime: microTime() } });
+}
+
+function microTime(): string {
+  return `${new Date().toISOString().slice(0, -1)}000Z`;
 }
 
 function watchPods(session: ClientHttp2Session, nodeName: string): void {

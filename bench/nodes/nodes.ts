@@ -160,7 +160,9 @@ function figuresOf(measured: ReadonlyMap<number, Measured>): Figure[] {
             values: valuesOf(ours),
             target: theirs.length > 0 || target?.(nodes)?.of === 'value' ? target?.(nodes) : undefined,
           },
-          ...(hasLimit === true ? [{ ...row, name: `${row.name}, bare loop`, values: valuesOf(bare) }] : []),
+          ...(hasLimit === true && bare.length > 0
+            ? [{ ...row, name: `${row.name}, bare loop`, values: valuesOf(bare) }]
+            : []),
         ];
       }),
     )

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { KubeConfigObject } from 'kubelet-status-manager/http';
 import { createVirtualNodes } from 'kubelet-status-manager/virtual-nodes';
+import { cpuMsOfThis } from '../cpu.ts';
 import { quietLogger } from '../quiet-logger.ts';
 import type { Command, Reply } from './contestant.ts';
 import { MemoryCloud } from './memory-cloud.ts';
@@ -36,11 +37,6 @@ async function execute(command: Command, cloud: MemoryCloud): Promise<void> {
 }
 
 function reply(cloud: MemoryCloud): void {
-  const { user, system } = process.cpuUsage();
-  const usage: Reply = {
-    cpuMs: (user + system) / 1000,
-    rssBytes: process.memoryUsage.rss(),
-    pods: cloud.size,
-  };
+  const usage: Reply = { cpuMs: cpuMsOfThis(), rssBytes: process.memoryUsage.rss(), pods: cloud.size };
   process.stdout.write(`${JSON.stringify(usage)}\n`);
 }

@@ -18,8 +18,3 @@ export interface ReplicaReply {
   /** The pods that the provider has accepted. */
   readonly pods: number;
 }
-
-export function cpuMsOfThis(): number {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1000;
-}

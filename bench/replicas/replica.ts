@@ -4,9 +4,10 @@
  */
 import type { KubeConfigObject } from 'kubelet-status-manager/http';
 import { createVirtualNodes } from 'kubelet-status-manager/virtual-nodes';
+import { cpuMsOfThis } from '../cpu.ts';
 import { MemoryCloud } from '../nodes/memory-cloud.ts';
 import { quietLogger } from '../quiet-logger.ts';
-import { cpuMsOfThis, type ReplicaCommand, type ReplicaReply } from './messages.ts';
+import type { ReplicaCommand, ReplicaReply } from './messages.ts';
 
 const capacity = { cpu: '1000', memory: '4Ti', pods: '500' };
 

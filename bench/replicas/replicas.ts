@@ -1,3 +1,4 @@
+import sumBy from 'lodash/sumBy.js';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type Child, startChild } from '../children.ts';
@@ -95,7 +96,7 @@ async function measure(nodes: number, progress: (text: string) => void): Promise
     await ask(command);
     while (((await server.ask('usage')).requests['PATCH pods/status'] ?? 0) < writes + pods) await delay(100);
   };
-  while (sum(await ask('usage'), (usage) => usage.pods) < pods) await delay(100);
+  while (sumBy(await ask('usage'), (usage) => usage.pods) < pods) await delay(100);
   progress(
     `replicas: ${pods.toLocaleString('en-US')} pods after ${((performance.now() - startedMs) / 1000).toFixed(0)} s`,
   );
@@ -113,7 +114,7 @@ async function measure(nodes: number, progress: (text: string) => void): Promise
   const [changed, serverChanged] = [await ask('usage'), await server.ask('usage')];
   await Promise.all(processes.map((process) => process.end()));
   await server.end();
-  const cpuMs = (usages: readonly ReplicaReply[]): number => sum(usages, (usage) => usage.cpuMs);
+  const cpuMs = (usages: readonly ReplicaReply[]): number => sumBy(usages, (usage) => usage.cpuMs);
   return {
     nodes,
     setUp,
@@ -125,7 +126,7 @@ async function measure(nodes: number, progress: (text: string) => void): Promise
         .filter(([, rate]) => rate > 0),
     ),
     idleMegabytes: (serverIdle.bytes - serverBefore.bytes) / 1000 / idleMs,
-    rssMegabytes: sum(idle, ({ rssBytes }) => rssBytes) / 1e6,
+    rssMegabytes: sumBy(idle, ({ rssBytes }) => rssBytes) / 1e6,
     watches: serverIdle.watches,
     changeCPU: (cpuMs(changed) - cpuMs(beforeChange)) / pods,
     changeServerCPU: (serverChanged.cpuMs - serverBeforeChange.cpuMs) / pods,
@@ -134,16 +135,12 @@ async function measure(nodes: number, progress: (text: string) => void): Promise
 
 /** The straight line through the figures, by least squares, at the extrapolated number of nodes. */
 function extrapolate(measured: readonly Measured[], value: (figures: Measured) => number): number {
-  const meanX = sum(measured, ({ nodes }) => nodes) / measured.length;
-  const meanY = sum(measured, value) / measured.length;
+  const meanX = sumBy(measured, ({ nodes }) => nodes) / measured.length;
+  const meanY = sumBy(measured, value) / measured.length;
   const slope =
-    sum(measured, (figures) => (figures.nodes - meanX) * (value(figures) - meanY)) /
-    sum(measured, ({ nodes }) => (nodes - meanX) ** 2);
+    sumBy(measured, (figures) => (figures.nodes - meanX) * (value(figures) - meanY)) /
+    sumBy(measured, ({ nodes }) => (nodes - meanX) ** 2);
   return meanY + slope * (extrapolated - meanX);
-}
-
-function sum<T>(list: readonly T[], value: (item: T) => number): number {
-  return list.reduce((total, item) => total + value(item), 0);
 }
 
 function label(nodes: number): string {

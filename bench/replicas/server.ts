@@ -3,7 +3,8 @@
  * its kubeconfig, and replies to each message.
  */
 import { APIServer, type RequestRecord } from 'kubelet-status-manager/testing';
-import { cpuMsOfThis, type ServerReply } from './messages.ts';
+import { cpuMsOfThis } from '../cpu.ts';
+import type { ServerReply } from './messages.ts';
 
 const [nodes, podsPerNode] = process.argv.slice(2).map(Number) as [number, number];
 const requests: Record<string, number> = {};
