@@ -8,7 +8,7 @@ const jsonFile = process.env['VITEST_JSON_FILE'];
 // Nothing may depend on the zone of the machine, which is UTC too often.
 process.env['TZ'] = 'America/New_York';
 
-/** Tests that start processes, browsers or real API servers, or wait for them: `npm run test:slow`. */
+/** Tests that start processes, browsers or real API servers, wait for them, or repeat a fast test with more input: `npm run test:slow`. */
 export const slow = [
   'test/**/*servers.test.ts',
   'test/api-server/kubectl.test.ts',
@@ -19,10 +19,12 @@ export const slow = [
   'test/examples/*.test.ts',
   'examples/testing/provider.test.ts',
   'test/growth/*.test.ts',
+  'test/node/pod-copies/*.test.ts',
   'test/observe/outages/night.test.ts',
   'test/observe/outages/virtual-nodes-drill.test.ts',
-  'test/observe/statusz/browser.test.ts',
-  'test/process-runtime/{broken,check-process-runtime,process-runtime}.test.ts',
+  'test/observe/statusz/*browser.test.ts',
+  'test/process-runtime/{broken,check-process-runtime,process-group,process-runtime}.test.ts',
+  'test/status-manager/properties/callbacks-in-all-traces.test.ts',
   'test/support/node/*.test.ts',
 ];
 

@@ -23,6 +23,7 @@ const watchesPerConnection = 100;
 const renewPeriodMs = 10_000;
 const leasesPath = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
 
+if (process.env['PROFILE'] !== undefined) await beginProfile();
 const [prefix, count, stateFile] = process.argv.slice(2);
 const nodeNames = Array.from({ length: Number(count) }, (_, i) => `${prefix}-${i}`);
 const { clusters, users } = JSON.parse(readFileSync(process.env['KUBECONFIG']!, 'utf8')) as KubeConfigObject;

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,6 +9,7 @@ import type { Figure, Report, Target } from '../report.ts';
 import { median } from '../statistics.ts';
 import { linePlot, type Point } from '../svg.ts';
 import { type BenchServer, startAPIServer, startKubeAPIServer } from './api-servers.ts';
+import { profileTable } from './profile-areas.ts';
 import { type Extent, measureNodes, type NodesFigures, warmUpChanges } from './measure-nodes.ts';
 
 export interface NodesOptions {
@@ -98,6 +99,13 @@ export async function benchNodes({ nodes, turns, quick, profiles, progress }: No
   if (onKubeAPIServer.length > 0) await measureOn(await startKubeAPIServer(), onKubeAPIServer, commands);
   if (inMemory.length > 0)
     await measureOn(await startAPIServer(), inMemory, { ...commands, theirs: undefined, bare: undefined });
+  if (profiles !== undefined)
+    for (const contestant of ['ours', 'bare'] as const) {
+      const [, program] = commands[contestant]!;
+      progress(
+        `\n${contestantNames[contestant]}\n${profileTable(profiles, contestant, readFileSync(program!, 'utf8'))}`,
+      );
+    }
   return {
     title: 'Virtual nodes: many nodes of 20 pods in one process',
     notes: [

@@ -43,8 +43,10 @@ export async function benchReplicas({ nodes: counts, progress }: ReplicasOptions
   const measured: Measured[] = [];
   for (const nodes of counts) measured.push(await measure(nodes, progress));
   const kinds = [...new Set(measured.flatMap(({ idleRequests }) => Object.keys(idleRequests)))].toSorted();
-  const rowsOf = (name: string, unit: string, value: (figures: Measured) => number): Figure[] => [
-    ...measured.map((figures) => ({ name: `${label(figures.nodes)}: ${name}`, unit, values: [value(figures)] })),
+  const rowsOf = (name: string, unit: string, value: (figures: Measured) => number): Figure[] =>
+    measured.map((figures) => ({ name: `${label(figures.nodes)}: ${name}`, unit, values: [value(figures)] }));
+  const growing = (name: string, unit: string, value: (figures: Measured) => number): Figure[] => [
+    ...rowsOf(name, unit, value),
     ...(measured.length < 2
       ? []
       : [{ name: `${label(extrapolated)}, extrapolated: ${name}`, unit, values: [extrapolate(measured, value)] }]),
@@ -55,12 +57,12 @@ export async function benchReplicas({ nodes: counts, progress }: ReplicasOptions
       `${replicas} processes of createVirtualNodes with \`replicas\`, nodes of ${podsPerNode} pods, and the API server in memory without TLS, all on one machine. Idle: ${idleMs / 1000} s without a change. A change: one of each pod, all at once. CPU and memory are those of all replicas together. Extrapolated: a straight line through the figures, by least squares.`,
     ],
     figures: [
-      ...rowsOf('idle CPU of the replicas', 'cores', ({ idleCPU }) => idleCPU),
-      ...rowsOf('idle CPU of the API server in memory', 'cores', ({ idleServerCPU }) => idleServerCPU),
-      ...rowsOf('idle traffic', 'MB/s', ({ idleMegabytes }) => idleMegabytes),
+      ...growing('idle CPU of the replicas', 'cores', ({ idleCPU }) => idleCPU),
+      ...growing('idle CPU of the API server in memory', 'cores', ({ idleServerCPU }) => idleServerCPU),
+      ...growing('idle traffic', 'MB/s', ({ idleMegabytes }) => idleMegabytes),
       ...kinds.flatMap((kind) => rowsOf(`idle ${kind}`, '1/s', ({ idleRequests }) => idleRequests[kind] ?? 0)),
-      ...rowsOf('watches', '', ({ watches }) => watches),
-      ...rowsOf('memory (RSS)', 'MB', ({ rssMegabytes }) => rssMegabytes),
+      ...growing('watches', '', ({ watches }) => watches),
+      ...growing('memory (RSS)', 'MB', ({ rssMegabytes }) => rssMegabytes),
       ...measured.flatMap(({ nodes, setUp, changeCPU, changeServerCPU }): Figure[] => [
         { name: `${label(nodes)}: all pods Running`, unit: 's', values: [setUp] },
         { name: `${label(nodes)}: CPU of the replicas for a change`, unit: 'ms', values: [changeCPU] },

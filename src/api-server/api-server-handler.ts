@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '../shared/clock.ts';
 import { type Entropy, systemEntropy } from '../shared/entropy.ts';
 import type { Pod } from '../kube/objects/types.ts';
 import { APIStatusError, unknownPath } from './api-status.ts';
-import { discoveryDocument, version } from './discovery/discovery.ts';
+import { discoveryDocument, versionInfo } from './discovery/discovery.ts';
 import type { ServerRequest, ServerResponse } from './http/exchange.ts';
 import { HTTPFaults } from './faults/http-faults.ts';
 import type { RequestMatch } from './faults/fault-match.ts';
@@ -206,7 +206,7 @@ export class APIServerHandler {
       if (pathname === '/healthz' || pathname === '/livez' || pathname === '/readyz') {
         return send(response, 200, 'text/plain; charset=utf-8', 'ok');
       }
-      if (pathname === '/version' || pathname === '/version/') return { code: 200, body: version };
+      if (pathname === '/version' || pathname === '/version/') return { code: 200, body: versionInfo };
       const discovery = discoveryDocument(pathname.replace(/\/$/, ''), request.headers.accept ?? '');
       if (discovery !== undefined) return send(response, 200, discovery.type, JSON.stringify(discovery.body));
       const openAPI = pathname.startsWith('/openapi/v3') ? openAPIDocument(pathname) : undefined;

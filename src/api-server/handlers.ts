@@ -14,7 +14,7 @@ import type { StoredObject } from './storage/objects.ts';
 import { type PatchMediaType, patchTypes } from './storage/patch.ts';
 import { directRequest, type Registry, type Request } from './registry.ts';
 import { parseDeleteOptions, parseDryRun } from './http/request-options.ts';
-import { parseJSON, readBody, readJSON, type ResourceRequest } from './http/request.ts';
+import { requireJSON, readBody, readJSON, type ResourceRequest } from './http/request.ts';
 import type { ObjectStore } from './storage/store.ts';
 import type { DeleteOptions } from './resources/strategy.ts';
 import { type IncludeObject, tableOf, partialObject, partialObjectList } from './tables/table.ts';
@@ -235,7 +235,7 @@ export class Handlers {
     const text = await readBody(request);
     if (text === '') return parseDeleteOptions(undefined, query);
     refuseOtherThanJSON(request);
-    const value = parseJSON(text, notJSON);
+    const value = requireJSON(text, notJSON);
     if (!isJSONObject(value)) throw badRequest(notJSON);
     return parseDeleteOptions(value, query);
   }

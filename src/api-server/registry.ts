@@ -14,7 +14,7 @@ import {
 } from './api-status.ts';
 import { type FieldError, invalidValue } from '../kube/validation/field-error.ts';
 import {
-  decodeBody,
+  decodeObject,
   decodeKind,
   type DecodedObject,
   decodePatched,
@@ -95,7 +95,7 @@ export class Registry {
 
   create(target: Target, body: JSONObject, request: Request): StoredObject {
     const { definition, namespace } = target;
-    const sent = this.#mutated(target, decodeBody(definition, body, request), request);
+    const sent = this.#mutated(target, decodeObject(definition, body, request), request);
     const { generateName } = sent.metadata;
     if (sent.metadata.namespace !== undefined && sent.metadata.namespace !== namespace) throw namespaceMismatch();
     const name = sent.metadata.name ?? (generateName === undefined ? '' : this.#generatedName(target, generateName));
@@ -134,7 +134,7 @@ export class Registry {
     request: Request,
   ): { readonly object: StoredObject; readonly isNew: boolean } {
     const { definition, namespace, name } = target;
-    const next = decodeBody(definition, body, request);
+    const next = decodeObject(definition, body, request);
     refuseOtherName(target, next);
     const old = this.#store.get(definition.resource, namespace, name);
     if (old === undefined) {
@@ -242,7 +242,7 @@ export class Registry {
     const { definition, namespace, name, subresource } = target;
     const about = { verb: verb as Verb, resource: definition.resource, subresource, namespace, name };
     const changed = this.#mutations.apply(about, object);
-    return changed === undefined ? object : decodeBody(definition, changed as JSONObject, directRequest('', ''));
+    return changed === undefined ? object : decodeObject(definition, changed as JSONObject, directRequest('', ''));
   }
 
   #put({ definition }: Target, object: StoredObject, request: Request): StoredObject {

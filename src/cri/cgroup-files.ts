@@ -136,12 +136,8 @@ async function usedControllersOf(folder: string): Promise<readonly string[]> {
 }
 
 async function killProcesses(path: string): Promise<void> {
-  const processes = await readFile(join(path, 'cgroup.procs'), 'utf8').catch(() => '');
-  // A process of another namespace has the ID 0, which would be the agent's own process group.
-  for (const pid of processes
-    .split('\n')
-    .map(Number)
-    .filter((id) => id > 0)) {
+  // No await between reading and killing: another process could get the ID of one that has ended.
+  for (const pid of processesIn(path)) {
     try {
       process.kill(pid, 'SIGKILL');
     } catch (error) {
@@ -149,6 +145,16 @@ async function killProcesses(path: string): Promise<void> {
     }
   }
   for (const name of await foldersIn(path)) await killProcesses(join(path, name));
+}
+
+function processesIn(path: string): number[] {
+  try {
+    const ids = readFileSync(join(path, 'cgroup.procs'), 'utf8').split('\n').map(Number);
+    // A process of another namespace has the ID 0, which would be the agent's own process group.
+    return ids.filter((id) => id > 0);
+  } catch {
+    return []; // the cgroup is gone
+  }
 }
 
 async function removeCgroup(path: string): Promise<void> {

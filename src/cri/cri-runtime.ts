@@ -32,7 +32,7 @@ import type { Container, Pod, ResourceRequirementsInput, ValidPod } from '../kub
 import { reasonOf } from '../shared/logger.ts';
 import { generateContainerConfig } from './container-config.ts';
 import { boundedConnection } from './bounded-connection.ts';
-import { buildContainerLogsDirectory, type ContainerFiles } from './container-files.ts';
+import { buildContainerLogsDirectory, type PreparedContainerFiles } from './prepared-container-files.ts';
 import { logLinkName, logLinksDirectory } from './log-files.ts';
 import { ContainerLogManager, type RunLog } from './container-log-manager.ts';
 import { toRuntimeContainerStatus, toRuntimeSandboxStatus } from './container-status.ts';
@@ -104,7 +104,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   readonly #stop = new AbortController();
   // Data that can be read again, by the ID of the container or sandbox. A list removes the entries that it lacks.
   readonly #revisions = new Revisions();
-  /** A status is read again when the list shows another state. */
+  /** A status is read again when the list shows another state. Only a resize changes it within a state. */
   readonly #containers = new ReadCache<CachedContainer>(this.#revisions);
   readonly #sandboxes = new ReadCache<Cached<RuntimeSandboxStatus>>(this.#revisions);
   readonly #owners = new ReadCache<EventOwner>(this.#revisions);
@@ -224,9 +224,12 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     const preparation = new PodPreparation(pod, {
       // Continues after this call, so it has its own deadline.
       imageRef: (image) => this.#images.imageRef(image),
-      makeFiles: (container) => files.makeContainerFiles(pod, container),
+      makeFiles: (container, stopSignal) => files.makeContainerFiles(pod, container, stopSignal),
     });
-    const { pod_sandbox_id: id } = await withGoMessage(call);
+    const { pod_sandbox_id: id } = await withGoMessage(call).catch((error: unknown) => {
+      preparation.stop();
+      throw error;
+    });
     this.#owners.set(id, { podUID: pod.metadata.uid, isSandbox: true });
     this.#preparations.set(pod.metadata.uid, preparation);
     return id;
@@ -240,7 +243,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   }
 
   async stopPodSandbox(id: string, { signal }: CallOptions = {}): Promise<void> {
-    this.#preparations.delete(this.#owners.get(id)?.podUID ?? '');
+    this.#dropPreparation(this.#owners.get(id)?.podUID ?? '');
     const call = this.#client.call('StopPodSandbox', { pod_sandbox_id: id }, { signal });
     await this.#expectEvent('stopped', id, undefinedIfNotFound(call));
   }
@@ -331,8 +334,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     // A limit that is not set stays unchanged: a resize cannot remove it, and CRI-O refuses -1.
     const linux = containerLinuxResources(pod, container, this.#settings.machine, resources);
     const call = this.#client.call('UpdateContainerResources', { container_id: id, linux }, { signal });
-    // Even if it fails: the runtime may have set some of them.
-    await withGoMessage(call).finally(() => this.#containers.invalidate(id));
+    await this.#containers.change(id, withGoMessage(call));
   }
 
   async execSync(
@@ -500,10 +502,10 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     pod: ValidPod,
     container: KubeObject<'Container'>,
     signal: AbortSignal | undefined,
-  ): Promise<ContainerFiles> {
+  ): Promise<PreparedContainerFiles> {
     const prepared = await this.#preparations.get(pod.metadata.uid)?.takeFiles(container.name);
     signal?.throwIfAborted();
-    return prepared ?? this.#settings.files.makeContainerFiles(pod, container);
+    return prepared ?? this.#settings.files.makeContainerFiles(pod, container, signal);
   }
 
   async #listedSandbox(
@@ -563,8 +565,13 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     return (await undefinedIfNotFound(call))?.status ?? undefined;
   }
 
-  #forgetPod(podUID: string): void {
+  #dropPreparation(podUID: string): void {
+    this.#preparations.get(podUID)?.stop();
     this.#preparations.delete(podUID);
+  }
+
+  #forgetPod(podUID: string): void {
+    this.#dropPreparation(podUID);
     for (const [id, link] of this.#logLinks) if (link.podUID === podUID) this.#logLinks.delete(id);
   }
 

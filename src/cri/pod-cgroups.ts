@@ -1,5 +1,6 @@
 import sumBy from 'lodash/sumBy.js';
 import { quantityValue } from '../kube/objects/quantity.ts';
+import { requireName } from '../node/index.ts';
 import type { ResourceRequirementsInput, ValidPod } from '../kube/objects/types.ts';
 import { type Logger, reasonOf } from '../shared/logger.ts';
 import { podRequests } from '../status-manager/status/pod-resources.ts';
@@ -205,7 +206,7 @@ export class PodCgroups {
   #nameOf(pod: ValidPod): CgroupName {
     const { root } = this.#options;
     const qos = computePodQOS(pod);
-    return [...root, ...(qos === 'Guaranteed' ? [] : [qos.toLowerCase()]), `pod${pod.metadata.uid}`];
+    return [...root, ...(qos === 'Guaranteed' ? [] : [qos.toLowerCase()]), `pod${requireName(pod.metadata.uid)}`];
   }
 
   #read(path: string, limit: CgroupLimit): number {

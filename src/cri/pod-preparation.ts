@@ -1,10 +1,10 @@
 import { type KubeObject, podSpecOf } from '../kube/objects/kube-object.ts';
 import type { ValidPod } from '../kube/objects/types.ts';
-import type { ContainerFiles } from './container-files.ts';
+import type { PreparedContainerFiles } from './prepared-container-files.ts';
 
 export interface PreparationSteps {
   readonly imageRef: (image: string) => Promise<string | undefined>;
-  readonly makeFiles: (container: KubeObject<'Container'>) => Promise<ContainerFiles>;
+  readonly makeFiles: (container: KubeObject<'Container'>, signal: AbortSignal) => Promise<PreparedContainerFiles>;
 }
 
 /**
@@ -12,8 +12,9 @@ export interface PreparationSteps {
  * that is missing or has failed is undefined: the caller then tries again and reports the error.
  */
 export class PodPreparation {
+  readonly #stop = new AbortController();
   readonly #imageRefs: Map<string, Promise<string | undefined>>;
-  readonly #files: Map<string, Promise<ContainerFiles | undefined>>;
+  readonly #files: Map<string, Promise<PreparedContainerFiles | undefined>>;
 
   /** Starts all steps. */
   constructor(pod: ValidPod, { imageRef, makeFiles }: PreparationSteps) {
@@ -22,14 +23,22 @@ export class PodPreparation {
     const first = initContainers.length > 0 ? initContainers.slice(0, 1) : containers;
     const images = new Set(first.map(({ image = '' }) => image));
     this.#imageRefs = new Map([...images].map((image) => [image, imageRef(image).catch(() => undefined)]));
-    this.#files = new Map(first.map((container) => [container.name, makeFiles(container).catch(() => undefined)]));
+    const { signal } = this.#stop;
+    this.#files = new Map(
+      first.map((container) => [container.name, makeFiles(container, signal).catch(() => undefined)]),
+    );
+  }
+
+  /** Makes no more files: the sandbox has not been created, or is stopped. */
+  stop(): void {
+    this.#stop.abort();
   }
 
   takeImageRef(image: string): Promise<string | undefined> {
     return take(this.#imageRefs, image);
   }
 
-  takeFiles(containerName: string): Promise<ContainerFiles | undefined> {
+  takeFiles(containerName: string): Promise<PreparedContainerFiles | undefined> {
     return take(this.#files, containerName);
   }
 }

@@ -214,7 +214,14 @@ export function subscribeToContainerd(
   const toEvent = ({ topic, event }: Envelope): ContainerdEvent | undefined => {
     const type = typeOfTopic[topic];
     if (type === undefined || event === null) return undefined;
-    const { container_id: containerID, id } = IDs.decode(event.value) as { container_id: string; id: string };
+    let ids: object;
+    try {
+      ids = IDs.decode(event.value);
+    } catch {
+      // Thrown in a listener of the stream, it would end the process.
+      return undefined;
+    }
+    const { container_id: containerID, id } = ids as { container_id: string; id: string };
     // A process of `exec` has an ID of its own.
     const isExec = topic === '/tasks/exit' && id !== '' && id !== containerID;
     return isExec ? undefined : { type, id: containerID };

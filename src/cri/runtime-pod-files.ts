@@ -1,8 +1,8 @@
 import type { KubeObject } from '../kube/objects/kube-object.ts';
 import type { ValidPod } from '../kube/objects/types.ts';
-import { type FileSystemInfo, fileSystemInfo, type HostFiles, readEnd } from '../node/index.ts';
+import { type FileSystemInfo, fileSystemInfo, type HostFiles, makingUntil, readEnd } from '../node/index.ts';
 import type { Logger } from '../shared/logger.ts';
-import { type ContainerFiles, makeContainerFiles, makeLogFolder } from './container-files.ts';
+import { type PreparedContainerFiles, makeContainerFiles, makeLogFolder } from './prepared-container-files.ts';
 import { evictPodLogsDirectories, linkLog, type LogUsage, logUsage, removeLogs } from './log-files.ts';
 import type { CRIMessage } from './cri-messages.ts';
 import {
@@ -23,8 +23,12 @@ export interface PodFolders {
 export interface RuntimePodFiles {
   /** The folder of a pod's logs, before its sandbox is created. */
   makePodLogsDirectory(pod: ValidPod): Promise<void>;
-  /** Prepares the files of a container run before the container is created. */
-  makeContainerFiles(pod: ValidPod, container: KubeObject<'Container'>): Promise<ContainerFiles>;
+  /** Prepares the files of a container run before the container is created. Makes nothing once the signal is aborted. */
+  makeContainerFiles(
+    pod: ValidPod,
+    container: KubeObject<'Container'>,
+    signal: AbortSignal | undefined,
+  ): Promise<PreparedContainerFiles>;
   /** Never rejects: an error becomes the message. */
   readTerminationMessage(status: CRIMessage<'ContainerStatus'>): Promise<string>;
   /** Links to a log unless the link exists; false if the log does not exist. */
@@ -52,7 +56,8 @@ export function hostPodFiles(files: HostFiles, folders: PodFolders): RuntimePodF
   const { podLogsDirectory } = folders;
   return {
     makePodLogsDirectory: (pod) => makeLogFolder(files, podLogsDirectory, podLogsDirectoryName(pod)),
-    makeContainerFiles: (pod, container) => makeContainerFiles(files, pod, container, folders),
+    makeContainerFiles: (pod, container, signal) =>
+      makeContainerFiles(makingUntil(files, signal), pod, container, folders),
     logUsage: (podLogsName, containerName) => logUsage(files, podLogsDirectory, [podLogsName, containerName]),
     evictPodLogsDirectories: (listLiveContainers, shouldPodContentBeRemoved) =>
       evictPodLogsDirectories(files, { ...folders, listLiveContainers }, shouldPodContentBeRemoved),

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { join } from 'node:path';
-import { type HostFiles, requireName, undefinedIfMissing } from '../node/index.ts';
+import { codeOf, type HostFiles, makingUntil, requireName, undefinedIfMissing } from '../node/index.ts';
 import type { ValidPod } from '../kube/objects/types.ts';
 import { makeDirectories } from '../shared/make-directories.ts';
 import { OneAtATime } from '../shared/one-at-a-time.ts';
@@ -35,6 +35,8 @@ export class UserNamespaces {
   readonly #lock = new OneAtATime();
   /** The first ID of each pod. */
   readonly #usedBy = new Map<string, number>();
+  /** Those of failed writes that may be in a file nevertheless: an agent does not start with two pods of the same IDs. */
+  readonly #inDoubt = new Set<number>();
 
   private constructor(files: HostFiles, rootDirectory: string, range: IDRange) {
     this.#files = files;
@@ -77,7 +79,7 @@ export class UserNamespaces {
   release(podUID: string): Promise<void> {
     return this.#lock.run(undefined, async () => {
       if (!this.#usedBy.has(podUID)) return;
-      await this.#files.unlink(this.#fileOf(podUID)).catch(undefinedIfMissing);
+      await this.#files.unlink(this.#fileOf(podUID)).catch(undefinedIfNoFile);
       this.#usedBy.delete(podUID);
     });
   }
@@ -92,13 +94,26 @@ export class UserNamespaces {
     if (recorded !== undefined) return recorded;
     signal?.throwIfAborted();
     const hostId = this.#freeID();
-    await this.#write(podUID, hostId);
+    this.#inDoubt.add(hostId);
+    try {
+      await this.#write(makingUntil(this.#files, signal), podUID, hostId);
+    } catch (error) {
+      await this.#files
+        .unlink(this.#fileOf(podUID))
+        .catch(undefinedIfNoFile)
+        .then(
+          () => this.#inDoubt.delete(hostId),
+          () => {},
+        );
+      throw error;
+    }
+    this.#inDoubt.delete(hostId);
     this.#usedBy.set(podUID, hostId);
     return hostId;
   }
 
   #freeID(): number {
-    const used = new Set(this.#usedBy.values());
+    const used = new Set([...this.#usedBy.values(), ...this.#inDoubt]);
     const { firstID, length } = this.#range;
     for (let id = firstID; id < firstID + length; id += idsPerPod) if (!used.has(id)) return id;
     throw new Error('create user namespace: could not find an empty slot to allocate a user namespace');
@@ -108,11 +123,8 @@ export class UserNamespaces {
   async #recorded(podUID: string): Promise<number | undefined> {
     const known = this.#usedBy.get(podUID);
     if (known !== undefined) return known;
-    const text = await this.#files.readFile(this.#fileOf(podUID)).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return '';
-      throw error;
-    });
-    if (text === '') return undefined;
+    const text = await this.#files.readFile(this.#fileOf(podUID)).catch(undefinedIfNoFile);
+    if (!text) return undefined;
     const hostId = parseMappings(text);
     const { firstID, length } = this.#range;
     const isInRange = hostId >= firstID && hostId < firstID + length && hostId % idsPerPod === 0;
@@ -124,22 +136,22 @@ export class UserNamespaces {
   }
 
   /** Resolves when the file is durable. */
-  async #write(podUID: string, hostId: number): Promise<void> {
+  async #write(files: HostFiles, podUID: string, hostId: number): Promise<void> {
     const mappings = [{ hostId, containerId: 0, length: idsPerPod }];
     const content: UserNamespaceFile = { uidMappings: mappings, gidMappings: mappings };
     const path = this.#fileOf(podUID);
     const folder = join(path, '..');
-    await makeDirectories(folder, 0o750, this.#files);
+    await makeDirectories(folder, 0o750, files);
     const temporary = `${path}.new`;
-    const file = await this.#files.open(temporary, newFile, 0o600);
+    const file = await files.open(temporary, newFile, 0o600);
     try {
       await file.writeFile(JSON.stringify(content));
       await file.sync();
     } finally {
       await file.close();
     }
-    await this.#files.rename(temporary, path);
-    const directory = await this.#files.open(folder, constants.O_RDONLY);
+    await files.rename(temporary, path);
+    const directory = await files.open(folder, constants.O_RDONLY);
     try {
       await directory.sync();
     } finally {
@@ -150,6 +162,11 @@ export class UserNamespaces {
   #fileOf(podUID: string): string {
     return join(this.#rootDirectory, 'pods', requireName(podUID), mappingsFile);
   }
+}
+
+/** @throws Error for other errors */
+function undefinedIfNoFile(error: unknown): undefined {
+  if (codeOf(error) !== 'ENOTDIR') undefinedIfMissing(error);
 }
 
 function namespaceFrom(hostId: number): CRIRequest<'UserNamespace'> {

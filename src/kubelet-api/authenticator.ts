@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import type { Clock } from '../shared/clock.ts';
+import { epochMsOf } from '../shared/time.ts';
 import type { UserInfo } from './request-attributes.ts';
 import type { Review } from './review.ts';
 import { ReviewCache } from './review-cache.ts';
@@ -51,12 +52,13 @@ export class Authenticator {
     const hasCertificate =
       clientCAFile !== undefined && socket instanceof TLSSocket && socket.getPeerX509Certificate() !== undefined;
     if (hasCertificate) {
-      const user = certificateUser(socket);
+      const user = certificateUser(socket, this.#options.clock.now());
       if (user !== undefined) return withGroup(user);
     }
     const token = webhook ? bearerToken(request) : undefined;
     if (token !== undefined) {
-      const user = await this.#tokens.get(createHash('sha256').update(token).digest('hex'), () => this.#review(token));
+      const key = createHash('sha256').update(token).digest('hex');
+      const user = await this.#tokens.get(key, (isKnown) => this.#review(token, isKnown));
       if (user !== undefined) return withGroup(user);
     }
     // Invalid credentials are refused, not treated as anonymous.
@@ -64,22 +66,26 @@ export class Authenticator {
     return isAnonymous ? anonymousUser : undefined;
   }
 
-  async #review(token: string): Promise<UserInfo | undefined> {
+  async #review(token: string, isKnown: boolean): Promise<UserInfo | undefined> {
     const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token } };
-    const { status } = (await this.#options.review(tokenReviewsPath, body)) as {
+    const { status } = (await this.#options.review(tokenReviewsPath, body, isKnown)) as {
       readonly status?: { readonly authenticated?: boolean; readonly user?: Partial<UserInfo> };
     };
     return status?.authenticated === true ? { ...status.user, username: status.user?.username ?? '' } : undefined;
   }
 }
 
-/** Undefined if no client CA has signed the certificate. Source: apiserver `CommonNameUserConversion`. */
-function certificateUser(socket: TLSSocket): UserInfo | undefined {
+/**
+ * Undefined if no client CA has signed the certificate, or if it has expired since the connection was opened.
+ * Source: apiserver `CommonNameUserConversion`.
+ */
+function certificateUser(socket: TLSSocket, nowMs: number): UserInfo | undefined {
   const certificate = socket.getPeerX509Certificate();
   const { subject } = socket.getPeerCertificate();
   // Several values of one attribute are a list, which is not in the types.
   const username = listOf(subject?.CN).at(-1);
   if (!socket.authorized || certificate === undefined || username === undefined) return undefined;
+  if (epochMsOf(certificate.validTo) < nowMs) return undefined;
   const fingerprint = createHash('sha256').update(certificate.raw).digest('hex');
   return { username, groups: listOf(subject.O), extra: { [credentialIDKey]: [`X509SHA256=${fingerprint}`] } };
 }

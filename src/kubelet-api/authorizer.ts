@@ -53,9 +53,9 @@ export class Authorizer {
       extra: user.extra,
       resourceAttributes: { verb, version: 'v1', resource: 'nodes', subresource, name: nodeName },
     };
-    return this.#reviews.get(JSON.stringify(spec), async () => {
+    return this.#reviews.get(JSON.stringify(spec), async (isKnown) => {
       const body = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec };
-      const { status } = (await review(reviewsPath, body)) as {
+      const { status } = (await review(reviewsPath, body, isKnown)) as {
         readonly status?: { readonly allowed?: boolean; readonly denied?: boolean };
       };
       return status?.allowed === true && status.denied !== true;

@@ -8,7 +8,7 @@ import { type KubeletAPIContext, type KubeletHandler, sendJSON, sendText } from 
 import { resourceMetrics } from './resource-metrics.ts';
 import { HealthMetrics } from './health-metrics.ts';
 import { cpuAndMemoryOf, SummaryProvider } from './stats-summary.ts';
-import { runCommand } from './streaming.ts';
+import { getRun } from './streaming.ts';
 
 export interface KubeletRoute {
   readonly methods: readonly string[];
@@ -92,7 +92,7 @@ export function kubeletRoutes(context: KubeletAPIContext): Readonly<Record<strin
     run: {
       methods: ['POST'],
       maxSegments: 4,
-      handle: async (request, response) => sendText(response, 200, await runCommand(context, request)),
+      handle: async (request, response) => sendText(response, 200, await getRun(context, request)),
     },
     exec: upgradeRequired,
     attach: upgradeRequired,

@@ -17,7 +17,8 @@ export class MetricFamilies<Name extends string> {
     const texts = Object.entries(labels).map(([label, text]) => `${label}="${text}"`);
     const sample = `${name}${texts.length === 0 ? '' : `{${texts.join(',')}}`} ${value}`;
     const samples = this.#samples.get(name) ?? [];
-    this.#samples.set(name, [...samples, epochMs === undefined ? sample : `${sample} ${epochMs}`]);
+    samples.push(epochMs === undefined ? sample : `${sample} ${epochMs}`);
+    this.#samples.set(name, samples);
   }
 
   /** Families without samples are left out. */

@@ -32,12 +32,13 @@ export class ReviewCache<Value> {
     this.#ttls = ttls;
   }
 
-  async get(key: string, review: () => Promise<Value>): Promise<Value> {
+  /** @param review gets whether the result was accepted before, and has expired */
+  async get(key: string, review: (isKnown: boolean) => Promise<Value>): Promise<Value> {
     const cached = this.#accepted.get(key) ?? this.#refused.get(key);
     if (cached !== undefined && cached.expiresMs > this.#clock.monotonicMs()) return cached.value;
     const running = this.#inProgress.get(key);
     if (running !== undefined) return running;
-    const started = review();
+    const started = review(this.#accepted.has(key));
     this.#inProgress.set(key, started);
     try {
       const value = await started;

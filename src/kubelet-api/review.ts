@@ -10,8 +10,11 @@ import { Semaphore } from '../shared/semaphore.ts';
 import { guardedRecordMetric } from '../node/index.ts';
 import { HTTPError } from './http-error.ts';
 
-/** Creates a review on the API server, and resolves with it. Rejects with an `HTTPError` 429 if too many wait. */
-export type Review = (path: string, body: object) => Promise<unknown>;
+/**
+ * Creates a review on the API server, and resolves with it. Rejects with an `HTTPError` 429 if too many wait.
+ * @param isKnown there is no such limit: others may not keep a known user out
+ */
+export type Review = (path: string, body: object, isKnown: boolean) => Promise<unknown>;
 
 export interface ReviewOptions {
   /** Undefined without an API server: then a review rejects. */
@@ -59,8 +62,8 @@ export function createReview(
       slots.release();
     }
   };
-  return async (path, body) => {
-    if (pending >= maxPending) throw reject();
+  return async (path, body, isKnown) => {
+    if (pending >= maxPending && !isKnown) throw reject();
     pending++;
     try {
       const response = await withDeadline(clock, timeoutMs, stopSignal, ({ signal }) => create(path, body, signal));

@@ -5,7 +5,7 @@ import type { ContainerStatusInput, PodStatusInput } from '../kube/objects/types
 import { HTTPError } from './http-error.ts';
 import { allContainersOf } from '../kube/pods/pod-containers.ts';
 import { type KubeletAPIContext, type KubeletRequest, requireServedPod } from './kubelet-api-context.ts';
-import { containerStatusesFields } from '../status-manager/status/container-statuses.ts';
+import { containerStatusesOf } from '../status-manager/status/container-statuses.ts';
 import { readLogs } from './read-logs.ts';
 import { Readable } from 'node:stream';
 import { untilAborted } from '../shared/abort.ts';
@@ -110,7 +110,7 @@ export function containerIDForLogs(
 }
 
 function findContainerStatus(status: PodStatusInput, name: string): ContainerStatusInput | undefined {
-  return containerStatusesFields.flatMap((field) => status[field] ?? []).find((one) => one.name === name);
+  return containerStatusesOf(status).find((one) => one.name === name);
 }
 
 type Text = AsyncIterable<Uint8Array>;

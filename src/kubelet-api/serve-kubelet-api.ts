@@ -5,6 +5,7 @@ import { CertificateManager, type KeyPair, servingKind } from '../node/index.ts'
 import { listen } from '../shared/listen.ts';
 import { requirePort, resolveClock, resolveLogger } from '../shared/ports.ts';
 import { ConnectionLimit } from '../shared/connection-limit.ts';
+import { serveInTurn } from '../shared/serve-in-turn.ts';
 import { AccessControl } from './access-control.ts';
 import { boundedStreamingRuntime } from './bounded-streaming-runtime.ts';
 import { type KubeletAPIOptions, requireKubeletAPIOptions } from './kubelet-api-options.ts';
@@ -69,6 +70,8 @@ export async function serveKubeletAPI(agent: KubeletAPINode, options: KubeletAPI
   const tlsOptions = {
     ...tlsServerOptions(options),
     handshakeTimeout: handshakeTimeoutMs,
+    keepAlive: true,
+    keepAliveInitialDelay: tcpKeepAliveMs,
     ...(clientCAFile !== undefined && {
       ca: await readFile(clientCAFile),
       requestCert: true,
@@ -94,7 +97,7 @@ export async function serveKubeletAPI(agent: KubeletAPINode, options: KubeletAPI
   const connections = new ConnectionLimit(server, { maxConnections, maxExempt: maxRequests, clock, logger });
   const context: KubeletAPIContext = { agent, runtime, options, clock, logger };
   const requests = new KubeletRequests(context, { accessControl, connections, closed: closed.signal });
-  server.on('request', (request, response) => void requests.serve(request, response));
+  serveInTurn(server, (request, response) => void requests.serve(request, response));
   server.on('upgrade', (request, socket, head) => void requests.upgrade(request, socket, head));
   // Log files of containers that write nothing are followed for hours.
   server.requestTimeout = requestTimeoutMs;
@@ -131,6 +134,11 @@ const withoutClientCA =
 const defaultCertDirectory = '/var/lib/kubelet/pki';
 /** As in Go's HTTP client: an unauthenticated client must not hold a connection. */
 const handshakeTimeoutMs = 10_000;
+/**
+ * A connection that is idle for this long is probed: a client whose machine is gone, as an API server's may be, ends no
+ * followed log and no exec. Source: Go `net.ListenConfig`
+ */
+const tcpKeepAliveMs = 15_000;
 /** How long a client may take for a request; Node.js gives the headers as long. */
 const requestTimeoutMs = 60_000;
 /**

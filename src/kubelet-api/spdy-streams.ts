@@ -3,7 +3,7 @@ import type { ContainerIO, StreamOptions, TerminalSize } from '../node/index.ts'
 import type { Clock } from '../shared/clock.ts';
 import { acceptSPDY, serveSPDY, streamCreationTimeoutMs } from './spdy.ts';
 import { sizeOf, statusOfRun, type StreamedCommand } from './streamed-command.ts';
-import { closeAfterResponse, type UpgradeRequest } from './streaming-proxy.ts';
+import { closeWriteAndWait, type UpgradeRequest } from './streaming-proxy.ts';
 
 /** Source: apimachinery `StreamProtocolV4Name`. */
 const protocol = 'v4.channel.k8s.io';
@@ -30,7 +30,7 @@ export async function serveSPDYCommand(
     const io = ioOf(opened, streams);
     const status = await statusOfRun(run(io, signal));
     for (const output of [io.stdout, io.stderr]) output?.end();
-    opened.get('error')!.end(JSON.stringify(status), () => closeAfterResponse(clock, upgrade.socket));
+    opened.get('error')!.end(JSON.stringify(status), () => closeWriteAndWait(clock, upgrade.socket));
     // Unread input would keep the end of the connection from being read.
     opened.get('stdin')?.unpipe().resume();
   };

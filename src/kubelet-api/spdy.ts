@@ -25,8 +25,10 @@ const types = { synStream: 1, synReply: 2, rstStream: 3, settings: 4, ping: 6, g
 /** Source: spdystream `RstStreamStatus`. */
 const statuses = { refusedStream: 3, cancel: 5 } as const;
 const maxDataBytes = 1024 * 1024;
-/** Control frames with Kubernetes' headers have fewer than 200 bytes. Inflated, the headers have at most 1 MiB. */
+/** Control frames with Kubernetes' headers have fewer than 200 bytes. */
 const maxControlBytes = 1024;
+/** Inflated, a frame may have 1 MiB of headers, which would take 10,000 times as long to read as to send. */
+const maxHeaderBytes = 8 * 1024;
 /** Divergence: the kubelet has no limit. */
 const maxStreams = 1024;
 /** The maximum delay between the first and the last of the streams that belong together. Source: cri-streaming `DefaultStreamCreationTimeout`. */
@@ -233,6 +235,7 @@ class HeaderReader {
         resolve((inflate.read() as Buffer | null) ?? Buffer.alloc(0));
       });
     });
+    if (text.length > maxHeaderBytes) throw new Error('The headers are too long');
     let offset = 0;
     const next = (): number => text.readUInt32BE((offset += 4) - 4);
     const word = (): string => {

@@ -2,6 +2,7 @@ import { type IncomingMessage, request as httpRequest, STATUS_CODES } from 'node
 import { request as httpsRequest } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../shared/clock.ts';
+import { requestTimeoutMs } from './bounded-streaming-runtime.ts';
 import { HTTPError } from './http-error.ts';
 
 /** A request of the client to upgrade its connection. */
@@ -19,7 +20,7 @@ const ownHeaders = new Set(['authorization', 'host']);
 
 /**
  * Also upgrades a connection to the runtime's streaming server, and then relays all bytes until one side closes.
- * Rejects with an `HTTPError` if the streaming server does not respond. Source: apimachinery `UpgradeAwareHandler`.
+ * Rejects with an `HTTPError` if the streaming server does not respond within 2 minutes. Source: apimachinery `UpgradeAwareHandler`.
  */
 export function proxyUpgrade(
   clock: Pick<Clock, 'afterFunc'>,
@@ -33,6 +34,10 @@ export function proxyUpgrade(
     const backendRequest = send(url, { method: request.method, headers, agent: false });
     const abort = (): void => void backendRequest.destroy();
     socket.once('close', abort);
+    const timer = clock.afterFunc(requestTimeoutMs, () =>
+      backendRequest.destroy(new Error(`no response within ${requestTimeoutMs / 1000} s`)),
+    );
+    backendRequest.once('close', () => timer.stop());
     backendRequest.once('error', (cause) => {
       reject(new HTTPError(500, `The runtime's streaming server does not respond: ${cause.message}`, { cause }));
     });
@@ -48,7 +53,7 @@ export function proxyUpgrade(
       // The body is no longer chunked; it ends with the connection.
       socket.write(responseHead(response, new Set(['connection', 'transfer-encoding']), 'Connection: close\r\n'));
       response.pipe(socket, { end: false });
-      response.once('close', () => closeAfterResponse(clock, socket));
+      response.once('close', () => closeWriteAndWait(clock, socket));
       resolve();
     });
     backendRequest.end();
@@ -68,11 +73,12 @@ export function refuseUpgrade(
       `Content-Length: ${Buffer.byteLength(message)}\r\n` +
       `Connection: close\r\n\r\n${message}`,
   );
-  closeAfterResponse(clock, socket);
+  closeWriteAndWait(clock, socket);
 }
 
 /** Unread bytes of the client would become a reset, which may discard the response. Source: net/http `closeWriteAndWait` */
-export function closeAfterResponse(clock: Pick<Clock, 'afterFunc'>, socket: Duplex): void {
+export function closeWriteAndWait(clock: Pick<Clock, 'afterFunc'>, socket: Duplex): void {
+  if (socket.destroyed) return;
   const timer = clock.afterFunc(lingerMs, () => socket.destroy());
   socket.once('close', () => timer.stop());
   socket.resume().end();

@@ -115,10 +115,7 @@ async function servePorts(
 }
 
 /** `/run/{namespace}/{pod}/[{uid}/]{container}?cmd=`: the outputs of a command. Source: kubelet `getRun` */
-export async function runCommand(
-  context: KubeletAPIContext,
-  { segments, query, signal }: KubeletRequest,
-): Promise<string> {
+export async function getRun(context: KubeletAPIContext, { segments, query, signal }: KubeletRequest): Promise<string> {
   const { containerName, pod } = containerOf(context, segments);
   const id = await runningContainerID(context, pod, containerName, signal);
   if (id === undefined) throw new HTTPError(500, `container not found ("${containerName}")`);

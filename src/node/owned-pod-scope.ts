@@ -26,7 +26,9 @@ interface RunningWork {
 /** The scope of a pod for its owner, which alone can close it. */
 export class OwnedPodScope implements PodScope {
   readonly signal: AbortSignal;
-  readonly #options: PodScopeOptions;
+  readonly #options: Omit<PodScopeOptions, 'pod'>;
+  /** Instead of the pod, of which newer objects follow. */
+  readonly #podFields: object;
   readonly #closed = new AbortController();
   /**
    * Work leaves this set when it has settled, when it has not done so within `graceMs` after its signal was aborted, or when
@@ -36,8 +38,9 @@ export class OwnedPodScope implements PodScope {
   /** By `inTurnOn`, the end of the last work that was requested. */
   readonly #turns = new Map<string, Promise<void>>();
 
-  constructor(options: PodScopeOptions) {
+  constructor({ pod, ...options }: PodScopeOptions) {
     this.#options = options;
+    this.#podFields = podFieldsOf(pod);
     this.signal = this.#closed.signal;
     // No listener limit: a pod may have any number of containers and volumes.
     setMaxListeners(0, this.signal);
@@ -91,13 +94,13 @@ export class OwnedPodScope implements PodScope {
   }
 
   #track(what: string, result: Promise<unknown>, signal: AbortSignal): Promise<void> {
-    const { pod, clock, logger } = this.#options;
+    const { clock, logger } = this.#options;
     let giveUp = (): void => {};
     const ended = new Promise<void>((resolve) => {
       let timer: Timer | undefined;
       const onAbort = (): void => {
         timer = clock.afterFunc(graceMs, () => {
-          logger.warn({ ...podFieldsOf(pod), work: what }, 'Work for a pod has not ended although its time is over');
+          logger.warn({ ...this.#podFields, work: what }, 'Work for a pod has not ended although its time is over');
           resolve();
         });
       };

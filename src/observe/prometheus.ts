@@ -16,6 +16,12 @@ import {
   sourcedMetricsIn,
 } from './sourced-metrics.ts';
 
+/**
+ * Combinations of exit code and reason that have a time series. Divergence: the kubelet has no limit, but a provider of pods may
+ * set any reason.
+ */
+const maxTerminations = 500;
+
 /** Options of `createPrometheusMetrics`. */
 interface PrometheusMetricsOptions {
   /** Where the metrics are registered. Metrics of an earlier call in the same registry are reused. */
@@ -123,6 +129,7 @@ export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metr
     help: 'Containers that have terminated.',
     labelNames: ['container_type', 'exit_code', 'reason'],
   });
+  const terminations = new Set<string>();
   const pendingResizes = metricIn(register, SourcedGauge<'reason' | 'priority_bucket'>, {
     name: 'kubelet_pod_pending_resizes',
     help: 'Pods whose resize is pending.',
@@ -185,8 +192,14 @@ export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metr
   return {
     ...agentMetricsIn(register),
     observePodStatusSyncDuration: (seconds) => syncDuration.observe(seconds),
-    incTerminatedContainers: (containerType, exitCode, reason) =>
-      terminatedContainers.inc({ container_type: containerType, exit_code: exitCode, reason }),
+    incTerminatedContainers(containerType, exitCode, reason) {
+      const termination = `${exitCode} ${reason}`;
+      if (terminations.size < maxTerminations) terminations.add(termination);
+      const labels = terminations.has(termination)
+        ? { exit_code: exitCode, reason }
+        : { exit_code: 'other', reason: 'Other' };
+      terminatedContainers.inc({ container_type: containerType, ...labels });
+    },
     setPendingResizes: (counts) => void (pending = [...counts]),
     setInProgressResizes: (count) => void (inProgress = count),
     observeDeferredResizeDuration: (resolution, priorityBucket, seconds) =>

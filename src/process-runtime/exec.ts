@@ -46,6 +46,8 @@ export function execWithStreams(
     };
     const onAbort = (): void => {
       kill();
+      // A process that has left the group would keep them open.
+      for (const pipe of child.stdio) pipe?.destroy();
       reject(signal.reason as Error);
     };
     signal.addEventListener('abort', onAbort);
@@ -63,8 +65,10 @@ export function execWithStreams(
     child.once('exit', () => {
       signalProcessGroup(pid, 'SIGKILL'); // child processes that are still running, which would keep the pipes open
       guard.delete(pid);
-      signal.removeEventListener('abort', onAbort);
     });
-    child.once('close', (code, killedBy) => resolve(code ?? 128 + constants.signals[killedBy!]));
+    child.once('close', (code, killedBy) => {
+      signal.removeEventListener('abort', onAbort);
+      resolve(code ?? 128 + constants.signals[killedBy!]);
+    });
   });
 }

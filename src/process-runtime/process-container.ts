@@ -39,6 +39,8 @@ export class ProcessContainer {
   readonly #logger: Logger;
   readonly #onChange: (type: 'started' | 'stopped') => void;
   #shim: ShimConnection | undefined;
+  /** Settles when the shim has answered. */
+  #starting: Promise<void> | undefined;
   #start: ContainerStart | undefined;
   #exit: ContainerExit | undefined;
   /** Undefined: those of the pod's spec. */
@@ -89,6 +91,11 @@ export class ProcessContainer {
   /** Resolves when the process is running. Rejects if it could not be started. */
   async start(): Promise<void> {
     if (this.#start !== undefined || this.#exit !== undefined) return;
+    this.#starting ??= this.#startShim().finally(() => (this.#starting = undefined));
+    await this.#starting;
+  }
+
+  async #startShim(): Promise<void> {
     this.files.requestStart();
     const errors = openSync(this.files.shimLog, 'a', 0o600);
     const shim = spawn(process.execPath, [shimFile, this.files.directory], {
@@ -103,11 +110,17 @@ export class ProcessContainer {
       new Promise<never>((_, reject) => shim.once('error', reject)),
     ]);
     await this.#followShim();
-    if (this.#start === undefined) throw new Error(failure || `the shim was killed: see ${this.files.shimLog}`);
+    if (this.#start === undefined) throw new Error(failure || `the shim has not started it: see ${this.files.shimLog}`);
   }
 
-  /** Resolves when the container has exited; after `gracePeriodSeconds` it is killed. */
+  /** Resolves when the container has exited; after `gracePeriodSeconds` it is killed. A start in progress is withdrawn. */
   async stop(gracePeriodSeconds: number, signal?: AbortSignal): Promise<void> {
+    if (this.#starting !== undefined) {
+      this.files.takeStartRequest();
+      // The shim may have taken it before.
+      await this.#starting.catch(() => {});
+      signal?.throwIfAborted();
+    }
     if (!this.isRunning) return;
     if (gracePeriodSeconds > 0) {
       this.#shim?.signal(this.config.stopSignal);

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import type { Clock, Timer } from '../shared/clock.ts';
 
 /** Sends a signal to all processes of a group. A group that has ended is ignored. */
 export function signalProcessGroup(pgid: number, signal: NodeJS.Signals): void {
@@ -24,48 +25,61 @@ done
 for group in $groups; do kill -s KILL -- "-$group" 2>/dev/null; done
 `;
 
+/** If the shell could not be started, for example because there are too many processes or files, it is tried again. */
+const retryMs = 1000;
+
 /**
  * Kills process groups when this process ends, even by SIGKILL: a small shell outside of this process reads from a pipe,
  * which the kernel closes when this process ends. The shell acts immediately, so that no process ID can have been reused.
  */
 export class ProcessGroupGuard {
   readonly #groups = new Set<number>();
+  readonly #clock: Pick<Clock, 'afterFunc'>;
   #guard: ChildProcess | undefined;
+  #retry: Timer | undefined;
+
+  constructor(clock: Pick<Clock, 'afterFunc'>) {
+    this.#clock = clock;
+  }
 
   /** Ensures that the group does not outlive this process. */
   add(pgid: number): void {
     this.#groups.add(pgid);
     if (this.#guard === undefined) this.#start();
-    else this.#guard.stdin!.write(`+ ${pgid}\n`);
+    else this.#guard.stdin?.write(`+ ${pgid}\n`);
   }
 
   /** The group has ended. */
   delete(pgid: number): void {
     this.#groups.delete(pgid);
-    this.#guard?.stdin!.write(`- ${pgid}\n`);
+    this.#guard?.stdin?.write(`- ${pgid}\n`);
   }
 
   /** Kills the groups that are left. */
   close(): void {
-    this.#guard?.stdin!.end();
+    this.#retry?.stop();
+    this.#guard?.stdin?.end();
     this.#guard = undefined;
   }
 
   #start(): void {
-    const guard = spawn('/bin/sh', ['-c', guardScript], {
+    const guard: ChildProcess = spawn('/bin/sh', ['-c', guardScript], {
       stdio: ['pipe', 'ignore', 'ignore'],
       detached: true,
       env: {},
     });
     this.#guard = guard;
     guard.unref();
-    guard.stdin.on('error', () => {}); // it was killed: `exit` follows
-    guard.on('error', () => {}); // it could not be started: the groups are unguarded
-    guard.on('exit', () => {
+    const startAgain = (): void => {
       if (this.#guard !== guard) return;
       this.#guard = undefined;
       if (this.#groups.size > 0) this.#start();
+    };
+    guard.stdin?.on('error', () => {}); // it was killed: `exit` follows
+    guard.on('error', () => {
+      if (this.#guard === guard) this.#retry = this.#clock.afterFunc(retryMs, startAgain); // it could not be started
     });
-    for (const pgid of this.#groups) guard.stdin.write(`+ ${pgid}\n`);
+    guard.on('exit', startAgain);
+    for (const pgid of this.#groups) guard.stdin?.write(`+ ${pgid}\n`);
   }
 }

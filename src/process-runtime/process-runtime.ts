@@ -71,7 +71,7 @@ export class ProcessContainerRuntime implements ProcessRuntime {
   readonly #containers = new Map<string, ProcessContainer>();
   readonly #listeners = new Set<(event: RuntimeEvent) => void>();
   /** Kills commands that are executed in containers when the agent ends. */
-  readonly #guard = new ProcessGroupGuard();
+  readonly #guard: ProcessGroupGuard;
 
   readonly #lock: DirectoryLock;
 
@@ -95,6 +95,7 @@ export class ProcessContainerRuntime implements ProcessRuntime {
     this.#lock = lock;
     this.#directory = parts.directory;
     this.#clock = parts.clock;
+    this.#guard = new ProcessGroupGuard(parts.clock);
   }
 
   async close(): Promise<void> {
@@ -163,10 +164,11 @@ export class ProcessContainerRuntime implements ProcessRuntime {
     if (sandbox === undefined) return;
     const { podUID } = sandbox;
     for (const { config } of this.#containersIn(sandboxID)) await this.removeContainer(config.id);
+    // No await from here on: a static pod has the same UID when it comes back, and would lose its new folders.
     this.#sandboxes.delete(sandboxID);
-    await rm(this.#sandboxFile(sandbox), { force: true });
+    rmSync(this.#sandboxFile(sandbox), { force: true });
     if (this.#podOf(podUID) === undefined) {
-      await rm(this.#directory.logDirectory({ ...sandbox, uid: podUID }), { recursive: true, force: true });
+      rmSync(this.#directory.logDirectory({ ...sandbox, uid: podUID }), { recursive: true, force: true });
       this.#removePod(podUID);
     }
     this.#emit('deleted', podUID);

@@ -101,6 +101,8 @@ function startErrorMessage(
   { code, message }: NodeJS.ErrnoException,
   { file, workingDir }: ContainerConfigFile,
 ): string {
+  // Node.js would quote the argument or variable with a null byte.
+  if (code === 'ERR_INVALID_ARG_VALUE') return `exec: "${file}": invalid argument`;
   if (code !== 'ENOENT') return `exec: "${file}": ${message}`;
   if (!existsSync(workingDir)) return `chdir to cwd ("${workingDir}"): no such file or directory`;
   return `exec: "${file}": executable file not found in $PATH`;
@@ -109,7 +111,7 @@ function startErrorMessage(
 class Shim {
   readonly #files: ContainerFiles;
   readonly #config: ContainerConfigFile;
-  readonly #guard = new ProcessGroupGuard();
+  readonly #guard = new ProcessGroupGuard(systemClock);
   readonly #agents = new Set<Socket>();
   readonly #streams = new Map<Socket, StandardStream>();
   #child: ChildProcess | undefined;
@@ -135,12 +137,17 @@ class Shim {
     const { file, args, workingDir, logFile, stdin } = this.#config;
     const env = this.#files.readEnvironment();
     const log = new CRILog(logFile);
-    const child = spawn(file, args, {
-      ...{ cwd: workingDir, env, detached: true },
-      stdio: [stdin ? 'pipe' : 'ignore', 'pipe', 'pipe'],
-    });
-    const { pid } = child;
-    if (pid === undefined) return this.#recordStartError((await once(child, 'error'))[0] as NodeJS.ErrnoException);
+    let child: ChildProcess;
+    try {
+      child = spawn(file, args, {
+        ...{ cwd: workingDir, env, detached: true },
+        stdio: [stdin ? 'pipe' : 'ignore', 'pipe', 'pipe'],
+      });
+      if (child.pid === undefined) throw (await once(child, 'error'))[0];
+    } catch (error) {
+      return this.#recordStartError(error as NodeJS.ErrnoException);
+    }
+    const pid = child.pid;
     this.#guard.add(pid);
     child.stdin?.on('error', () => {}); // the process need not read it
     for (const [stream, number] of [

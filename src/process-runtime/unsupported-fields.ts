@@ -1,6 +1,5 @@
 import { firstBy } from '../shared/by-field.ts';
-import type { KubeFieldName, KubeObject, KubeType } from '../kube/objects/kube-object.ts';
-import { podSpecOf } from '../kube/objects/kube-object.ts';
+import { type KubeFieldName, type KubeObject, type KubeType, podSpecOf } from '../kube/objects/kube-object.ts';
 import type { Container, Pod } from '../kube/objects/types.ts';
 import { appArmorProfile, each, isReadOnlySource, volumesOf } from '../node/index.ts';
 

@@ -82,6 +82,9 @@ export function boundedPort<Port extends object>(
   return Object.fromEntries(bounded) as Bounded<Port>;
 }
 
+/** The call has had its effect, but nobody knows with which result. */
+export class InvalidResultError extends Error {}
+
 type AnyMethod = (...args: unknown[]) => Promise<unknown>;
 
 function boundedMethod<Port extends object>(
@@ -101,9 +104,13 @@ function boundedMethod<Port extends object>(
     const { scope, ...others } = (takesSignal ? {} : { ...(last as object | undefined) }) as { scope?: CallScope };
     const run = async ({ signal }: { readonly signal: AbortSignal }): Promise<unknown> => {
       const returned = await call([...args, takesSignal ? signal : { ...others, signal }]);
-      const result = plainCopy(returned, `${method}()`);
-      check?.(result);
-      return result;
+      try {
+        const result = plainCopy(returned, `${method}()`);
+        check?.(result);
+        return result;
+      } catch (cause) {
+        throw new InvalidResultError((cause as Error).message, { cause });
+      }
     };
     if (scope === undefined)
       return boundedCall(what, { clock, timeoutMs: limitMs, signals: [callSignal, ownerSignal] }, run);

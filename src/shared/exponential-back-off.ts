@@ -9,14 +9,14 @@ export function nextDelayMs(lastMs: number, { firstMs, maxMs }: BackOffRange): n
   return Math.min(maxMs, Math.max(firstMs, 2 * lastMs));
 }
 
-/** The current delay of a back-off, and when it was last raised. */
+/** The current delay of a back-off, and when it was last raised. Source: client-go `backoffEntry`. */
 export interface BackOffEntry {
   readonly backoffMs: number;
   readonly lastUpdateMs: number;
 }
 
 /** The entry unless the event at `eventMs` comes so late after it that the delays start again. */
-export function liveEntry<Entry extends BackOffEntry>(
+export function unlessExpired<Entry extends BackOffEntry>(
   entry: Entry | undefined,
   eventMs: number,
   expiresAfterMs: number,

@@ -78,10 +78,11 @@ export function integer(min: number, max = Number.MAX_SAFE_INTEGER): OptionCheck
 /** Counts something, or is a delay of a timer in milliseconds. */
 export const positiveInteger = integer(1, maxDurationMs);
 
-export function numberFrom(min: number, max = Number.POSITIVE_INFINITY): OptionCheck {
-  const expected = max === Number.POSITIVE_INFINITY ? `a number ≥ ${min}` : `a number from ${min} to ${max}`;
-  return optional(expected, (value) => typeof value === 'number' && value >= min && value <= max);
-}
+export const notNegative = optional('a number ≥ 0', (value) => typeof value === 'number' && value >= 0);
+export const percentage = optional(
+  'a number from 0 to 100',
+  (value) => typeof value === 'number' && value >= 0 && value <= 100,
+);
 
 /** Milliseconds, of any length. */
 export const duration = optional(

@@ -22,14 +22,16 @@ interface Entry<Value> {
 
 /**
  * A cache of values that were read elsewhere, by key. A read takes its revision with `begin` before it starts. Its result is
- * stored only if no write, removal or later read has changed the key since then. So a late response never replaces a newer
- * value, and a list never removes a value that it could not contain.
+ * stored only if no write, removal or later read has changed the key since then, and none is in progress. So a late response
+ * never replaces a newer value, and a list never removes a value that it could not contain.
  *
  * Use it only for values that can be read again, not for state that only this process knows.
  */
 export class ReadCache<Value> {
   readonly #entries = new Map<string, Entry<Value>>();
   readonly #stale = new Set<string>();
+  /** Changes in progress → their keys. */
+  readonly #changes = new Map<Promise<unknown>, string>();
   readonly #revisions: Revisions;
   /** Keys without an entry have not changed since. */
   #prunedAt: Revision = 0;
@@ -69,7 +71,7 @@ export class ReadCache<Value> {
    * @returns whether it was stored
    */
   store(key: string, value: Value | undefined, since: Revision): boolean {
-    if (this.revisionOf(key) > since) return false;
+    if (this.revisionOf(key) > since || [...this.#changes.values()].includes(key)) return false;
     this.#entries.set(key, { revision: since, ...(value !== undefined && { value }) });
     this.#stale.delete(key);
     return true;
@@ -79,6 +81,21 @@ export class ReadCache<Value> {
   set(key: string, value: Value): void {
     this.#entries.set(key, { revision: this.begin(), value });
     this.#stale.delete(key);
+  }
+
+  /**
+   * During a change by `call`, the value is unknown, because the call has its effect at some time before its response. Also
+   * if it fails, the value must be read again.
+   */
+  async change<Result>(key: string, call: Promise<Result>): Promise<Result> {
+    this.invalidate(key);
+    this.#changes.set(call, key);
+    try {
+      return await call;
+    } finally {
+      this.#changes.delete(call);
+      this.invalidate(key);
+    }
   }
 
   /** After a change or removal, even one that may have failed: the value must be read again. */

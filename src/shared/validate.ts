@@ -21,9 +21,9 @@ export function requireInteger(path: string, value: unknown): asserts value is n
 }
 
 /** A delay that a timer supports. */
-export function requireDurationMs(path: string, value: unknown): asserts value is number {
+export function requireDeadlineMs(value: unknown): asserts value is number {
   if (!Number.isSafeInteger(value) || (value as number) < 0 || (value as number) > maxDurationMs)
-    refuseArgument(path, `an integer between 0 and ${maxDurationMs}`, value);
+    refuseArgument('deadlineMs', `an integer between 0 and ${maxDurationMs}`, value);
 }
 
 export function requireOneOf(path: string, value: unknown, allowed: readonly string[]): void {

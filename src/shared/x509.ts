@@ -14,7 +14,7 @@ const derSequence = (...content: readonly Uint8Array[]): Buffer => der(0x30, ...
 const derSet = (...content: readonly Uint8Array[]): Buffer => der(0x31, ...content);
 const derUTF8 = (text: string): Buffer => der(0x0c, Buffer.from(text));
 const derOctets = (content: Uint8Array): Buffer => der(0x04, content);
-const derBoolean = (value: boolean): Buffer => der(0x01, Buffer.from([value ? 0xff : 0]));
+const derTrue = der(0x01, Buffer.from([0xff]));
 /** A bit string of whole bytes. */
 const derBits = (content: Uint8Array, unusedBits = 0): Buffer => der(0x03, Buffer.from([unusedBits]), content);
 /** `[number] content`, with its fields. */
@@ -148,14 +148,14 @@ function servingExtensions(names: CertificateNames): Buffer[] {
 
 function authorityExtensions(names: CertificateNames, publicKeyInfo: Buffer): Buffer[] {
   return [
-    extension(oids.basicConstraints, derSequence(derBoolean(true)), true),
+    extension(oids.basicConstraints, derSequence(derTrue), true),
     extension(oids.subjectKeyIdentifier, derOctets(createHash('sha1').update(publicKeyInfo).digest())),
     extension(oids.subjectAltName, altNames(names)),
   ];
 }
 
 function extension(oid: string, content: Buffer, isCritical = false): Buffer {
-  return derSequence(derOID(oid), ...(isCritical ? [derBoolean(true)] : []), derOctets(content));
+  return derSequence(derOID(oid), ...(isCritical ? [derTrue] : []), derOctets(content));
 }
 
 function distinguishedName({ commonName, organization }: CertificateNames): Buffer {

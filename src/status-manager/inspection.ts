@@ -137,7 +137,9 @@ export function inspectPod(
   const { cache, loop, records, terminations } = sources;
   const record = records.get(podUID);
   const failed = record?.backOff;
-  const dueMs = failed && loop?.isSending === true ? dueMsOf(failed, versioned.version) : undefined;
+  const apiUID = cache.apiUIDOf(podUID, translations);
+  const isTried = loop?.isSending === true && apiUID !== '';
+  const dueMs = failed && isTried ? dueMsOf(failed, versioned.version) : undefined;
   const { adopted, sentAs, sentAtMs } = versioned;
   const unsentSinceMs = versioned.unsentSinceMs ?? (failed?.reason === 'hot-loop' ? failed.sinceMs : undefined);
   return {
@@ -145,7 +147,7 @@ export function inspectPod(
     podNamespace: versioned.podNamespace,
     podName: versioned.podName,
     version: versioned.version,
-    sentVersion: cache.sentVersion(cache.apiUIDOf(podUID, translations)),
+    sentVersion: cache.sentVersion(apiUID),
     podIsFinished: versioned.podIsFinished,
     unsentSince: unsentSinceMs === undefined ? undefined : times.format(unsentSinceMs),
     isInFlight: record?.inFlight !== undefined && record.inFlight.phase.kind !== 'ended',

@@ -7,7 +7,7 @@ import { type Clock, type ClockLike, systemClock } from '../shared/clock.ts';
 import { refuseOption } from '../shared/errors.ts';
 import type { Journal } from './journal/journal.ts';
 import type { Logger } from '../shared/logger.ts';
-import type { Metrics } from './metrics.ts';
+import { type Metrics, resolveMetrics } from './metrics.ts';
 import { guardedPodDeletionSafety, type PodDeletionSafety } from './pod-deletion-safety.ts';
 import type { PodManager } from '../kube/pod-manager/pod-manager.ts';
 import {
@@ -18,7 +18,6 @@ import {
   resolveRandom,
   resolvePartialPort,
 } from '../shared/ports.ts';
-import { resolveMetrics } from './metrics.ts';
 import type { PatchStrategy } from './sync/decide.ts';
 import type { StatusEventRecorder } from './sync/status-events.ts';
 import type { PodStartupLatency, ReadBeforePatch } from './sync/sync-ports.ts';

@@ -36,7 +36,7 @@ function readStatusGauges(sources: InspectionSources): StatusGauges {
     const wait = versioned && waitingForOf(uid, versioned, sources, times);
     if (wait === undefined) continue;
     count(wait.kind === 'back-off' ? wait.class : wait.kind);
-    if (versioned?.unsentSinceMs === undefined && wait.kind === 'back-off' && wait.class === 'hot-loop') {
+    if (versioned?.unsentSinceMs === undefined && wait.kind === 'hot-loop') {
       unsentStatuses++;
       oldestUnsentAgeSeconds = Math.max(oldestUnsentAgeSeconds, secondsSince(wait.since));
     }

@@ -30,11 +30,10 @@ import { isObject } from '../shared/json.ts';
 import { isMirrorPod, isStaticPod } from '../kube/pods/static-pods.ts';
 import { createSyncLoop } from './sync/create-sync-loop.ts';
 import { Outcomes } from './sync/outcomes.ts';
-import { type OutcomeListener } from './sync/status-outcome.ts';
+import type { OutcomeListener, WrittenResult } from './sync/status-outcome.ts';
 import { PodRecords } from './sync/pod-records.ts';
 import { RejectedUpdates } from './sync/rejected-updates.ts';
 import type { PodStartupLatency } from './sync/sync-ports.ts';
-import type { WrittenResult } from './sync/status-outcome.ts';
 import type { ManagerState, SyncBatchResult, SyncLoop } from './sync/sync-loop.ts';
 import type {
   Pod,
@@ -49,7 +48,7 @@ import { Tracing } from './tracing.ts';
 import { logThrown } from '../shared/ports.ts';
 import {
   requireBoolean,
-  requireDurationMs,
+  requireDeadlineMs,
   requireInteger,
   requireOneOf,
   requireSignal,
@@ -242,7 +241,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     const signal = requireSignal(options);
     const { drain = false, deadlineMs = defaultDrainMs } = options;
     requireBoolean('drain', drain);
-    requireDurationMs('deadlineMs', deadlineMs);
+    requireDeadlineMs(deadlineMs);
     this.#stopped ??= this.#stop(drain ? deadlineMs : undefined, signal);
     return this.#stopped;
   }
@@ -400,7 +399,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
    * @returns how many statuses were cached
    */
   seed(pods: Iterable<Pod>): number {
-    const all = requirePods('pods', pods);
+    const all = requirePods(pods);
     this.#resizeConditions.backfillMissing(all);
     return adoptServerStatuses(this.#cache, this.podManager, all, this.#clock.monotonicMs());
   }
@@ -421,7 +420,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
    */
   resume(options: ResumeOptions): ResumeResult {
     if (!isObject(options)) refuseArgument('options', 'an object', options);
-    const pods = requirePods('pods', options.pods);
+    const pods = requirePods(options.pods);
     const otherPodUIDs = requireUIDs('otherPodUIDs', options.otherPodUIDs ?? []);
     if (this.#stopped !== undefined)
       throw new StatusManagerError('INVALID_STATE', 'Cannot resume a manager that has been stopped');
@@ -462,7 +461,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
    */
   explain(podUID: string): PodExplanation {
     requireText('podUID', podUID);
-    return explainPod(readExplainFacts(podUID, this.state, this.#inspectionSources));
+    return explainPod(readExplainFacts(podUID, this.#inspectionSources));
   }
 
   /**
@@ -485,7 +484,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
    * @returns the number of statuses still unsent, excluding such pods
    */
   async flush(deadlineMs: number, options: { readonly signal?: AbortSignalLike | undefined } = {}): Promise<number> {
-    requireDurationMs('deadlineMs', deadlineMs);
+    requireDeadlineMs(deadlineMs);
     const signal = requireSignal(options);
     const unsent = await this.#sendingLoop('flush').flush(deadlineMs, signal);
     if (unsent > 0 && signal?.aborted) throw signal.reason;
@@ -618,7 +617,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
    * Source: kubelet `BackfillPodResizeConditions`
    */
   backfillPodResizeConditions(pods: Iterable<Pod>): void {
-    this.#resizeConditions.backfill(requirePods('pods', pods));
+    this.#resizeConditions.backfill(requirePods(pods));
   }
 
   /** The container's allocated resources, frozen; undefined if none are allocated. */

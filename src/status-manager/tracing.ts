@@ -103,8 +103,8 @@ export class Tracing {
     this.#unsent.delete(podUID);
   }
 
-  /** Runs a sync, which reports its result through `end`. */
-  sync<T>(podUID: string, sync: (end: (result: SyncResult) => void) => Promise<T>): Promise<T> {
+  /** Runs a sync, which reports its result through `onSynced`. */
+  sync<T>(podUID: string, sync: (onSynced: (result: SyncResult) => void) => Promise<T>): Promise<T> {
     if (!hasSubscribers(this.#sync) && !hasSubscribers(this.#request)) {
       return sync((result) => this.#takeSent(podUID, sentVersionOf(result)));
     }
@@ -114,14 +114,14 @@ export class Tracing {
       version: undefined,
       outcome: undefined,
     };
-    const end = (result: SyncResult): void => {
+    const onSynced = (result: SyncResult): void => {
       const version = sentVersionOf(result);
       const sent = this.#takeSent(podUID, version);
       if (version !== undefined) message.accepted = sent;
       message.version = version;
       message.outcome = result.kind;
     };
-    return this.#currentSync.run(message, () => this.#sync.tracePromise(() => sync(end), message));
+    return this.#currentSync.run(message, () => this.#sync.tracePromise(() => sync(onSynced), message));
   }
 
   request<T>(

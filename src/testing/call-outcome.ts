@@ -2,7 +2,7 @@ import { type Clock, sleep } from '../shared/clock.ts';
 import { show } from './rule-results.ts';
 
 /** How a call has ended so far. */
-export type Outcome<T = unknown> =
+export type CallOutcome<T = unknown> =
   | { readonly state: 'resolved'; readonly value: T }
   | { readonly state: 'rejected'; readonly message: string; readonly error: unknown }
   | { readonly state: 'pending' };
@@ -13,16 +13,16 @@ interface Limits {
 }
 
 /** Makes the call, and waits for its end until the time is over. */
-export async function outcomeOf<T>({ clock, timeoutMs }: Limits, call: () => Promise<T>): Promise<Outcome<T>> {
+export async function outcomeOf<T>({ clock, timeoutMs }: Limits, call: () => Promise<T>): Promise<CallOutcome<T>> {
   const ended = new AbortController();
   const called = async (): Promise<T> => call();
   const outcome = called().then(
-    (value): Outcome<T> => ({ state: 'resolved', value }),
-    (error: unknown): Outcome<T> => {
+    (value): CallOutcome<T> => ({ state: 'resolved', value }),
+    (error: unknown): CallOutcome<T> => {
       return { state: 'rejected', message: error instanceof Error ? error.message : String(error), error };
     },
   );
-  const timedOut = sleep(clock, timeoutMs, ended.signal).then((): Outcome<T> => ({ state: 'pending' }));
+  const timedOut = sleep(clock, timeoutMs, ended.signal).then((): CallOutcome<T> => ({ state: 'pending' }));
   try {
     return await Promise.race([outcome, timedOut]);
   } finally {
@@ -31,7 +31,7 @@ export async function outcomeOf<T>({ clock, timeoutMs }: Limits, call: () => Pro
 }
 
 /** An outcome in the message of a result. */
-export function seenIn(outcome: Outcome): string {
+export function seenIn(outcome: CallOutcome): string {
   return outcome.state === 'rejected' ? `rejected with ${show(outcome.message)}` : outcome.state;
 }
 

@@ -63,6 +63,7 @@ export class FakeClock implements Clock {
 
   /** Number of timers that are due now and fire at the next `advance(0)`. */
   get dueTimers(): number {
+    if (this.#nextDue(this.#monotonicMs) === undefined) return 0;
     return [...this.#timers.values()].filter(({ dueMs }) => dueMs <= this.#monotonicMs).length;
   }
 

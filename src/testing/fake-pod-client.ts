@@ -20,7 +20,7 @@ import { errorOfFault } from '../api-server/faults/fault-error.ts';
 import type { FaultRequest } from '../api-server/faults/fault-match.ts';
 import { FaultPlan, type Faults } from '../api-server/faults/faults.ts';
 import { frozenCopy } from './frozen-copy.ts';
-import type { PodEvent, PodEvents } from '../api-server/resources/pod-events.ts';
+import type { PodWatchEvent, PodEvents } from '../api-server/resources/pod-events.ts';
 import { type InFlight, RequestsInFlight } from '../api-server/http/requests-in-flight.ts';
 
 /** One of the three requests of a `PodClient`. */
@@ -106,7 +106,7 @@ export class FakePodClient implements PodClient, PodEvents {
   /** The option `clock`. A status manager with another clock logs a warning. */
   readonly clock: Pick<Clock, 'afterFunc'>;
   readonly #pods = new Map<string, Pod>();
-  readonly #listeners = new Set<(event: PodEvent) => void>();
+  readonly #listeners = new Set<(event: PodWatchEvent) => void>();
   readonly #scripts: Script[] = [];
   readonly #inFlight = new RequestsInFlight();
 
@@ -155,7 +155,7 @@ export class FakePodClient implements PodClient, PodEvents {
   }
 
   /** Calls `listener` after every change of a pod, until the returned function is called. */
-  subscribe(listener: (event: PodEvent) => void): () => void {
+  subscribe(listener: (event: PodWatchEvent) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
@@ -289,7 +289,7 @@ export class FakePodClient implements PodClient, PodEvents {
     throw new APIError(`pods "${name}" not found`, { kind: 'http', statusCode: 404, reason: 'NotFound' });
   }
 
-  #notify(event: PodEvent): void {
+  #notify(event: PodWatchEvent): void {
     for (const listener of this.#listeners) listener(event);
   }
 }

@@ -18,6 +18,7 @@ import {
 } from '../node/index.ts';
 import { createInformerPodManager } from '../kube/informer/informer-pod-manager.ts';
 import { version } from '../kube/http/user-agent.ts';
+import { podFieldsOf } from '../kube/pods/pod-log-fields.ts';
 import { tellingInformer } from '../kube/informer/with-informer.ts';
 import type { Entropy } from '../shared/entropy.ts';
 import { reasonOf } from '../shared/logger.ts';
@@ -31,8 +32,10 @@ import type { ProviderPodReference, ProviderPod } from './pod-provider.ts';
 import type { ProviderCalls, ProviderMethods } from './calls/provider-calls.ts';
 import { PodProbes } from './probes/pod-probes.ts';
 import { ProviderPodCache } from './pods/provider-pod-cache.ts';
+import { hasEnded } from './pods/provider-pod-record.ts';
 import type { ProviderPodLister } from './calls/provider-pod-lister.ts';
-import { hasPodRun, ProviderPodSyncer } from './pods/provider-pod-syncer.ts';
+import { hasPodRun } from './pods/generate-provider-pod-status.ts';
+import { ProviderPodSyncer } from './pods/provider-pod-syncer.ts';
 import type { OwnedNode } from './replicas/node-ownership-options.ts';
 import { callsWhileOwned, connectionWhileOwned } from './replicas/while-owned.ts';
 import type { ResolvedProviderOptions, VirtualNodeOptions, VirtualNodesOptions } from './virtual-nodes-options.ts';
@@ -131,7 +134,11 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
     ...{ canUpdate: canResizePods, restarts: shared.capabilities.restarts, hostIPs },
     getPodByUID: (podUID) => podManager.getPodByUID(podUID),
     arePodsKnown: () => sourcesReady.allReady(),
-    onLost: () => recordMetric('node_agent_lost_pods_total', 1),
+    onLost: (podUID) => {
+      recordMetric('node_agent_lost_pods_total', 1);
+      const pod = podFieldsOf(podManager.getPodByUID(podUID) ?? { metadata: { uid: podUID } });
+      logger.warn({ ...pod, node: nodeName }, 'The provider has lost the pod');
+    },
     onEvent: (event) => channels.lifecycleEvent(event),
   });
 
@@ -185,7 +192,10 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
     onOrphanDeleted: () => recordMetric('orphaned_runtime_pods_total', 1),
     nodeFacts: () => ({ hostIPs: hostIPs ?? [], allocatable: ownNode.get()?.status?.allocatable ?? {} }),
   });
-  const workers = createPodWorkers(context, podStatuses, podCache, podSyncer, () => lister.listSoon());
+  const workers = createPodWorkers(context, podStatuses, podCache, podSyncer, (podUID) => {
+    // No list shows more of a pod that has ended.
+    if (!hasEnded(podCache.record(podUID))) lister.listSoon();
+  });
   const { podWorkers, dispatcher } = workers;
 
   // What admits pods, and brings the inputs to the workers.

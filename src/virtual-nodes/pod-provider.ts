@@ -189,6 +189,7 @@ export interface PodProvider {
   /**
    * Asks that a container be stopped within `gracePeriodSeconds`, because a probe of the virtual node has failed. Then its
    * restart policy decides, as after any other end. Must be idempotent: `restartCount` is that of the run which is to end.
+   * If this run has ended, or the cloud does not have the pod, nothing must be done.
    *
    * It may stop the whole pod, and must with the capability `restarts: 'node'` unless the other containers end with it: only
    * a pod that is reported `stopped`, without a `reason`, is run again. So the pod must stay listed, unlike after `deletePod`.

@@ -50,7 +50,8 @@ export class VirtualNodes implements AsyncDisposable {
   #stopOptions: VirtualNodeStopOptions = {};
   readonly #stopSignal = new AbortController();
   #unregisterGauges: (() => void) | undefined;
-  #accessLogged: Promise<void> | undefined;
+  /** Whether the user's permissions must be checked for the next node, too; settled when the checks so far have ended. */
+  #accessLogged: Promise<boolean> | undefined;
   #stopped: Promise<void> | undefined;
 
   /** For `createVirtualNodes`. @throws StatusManagerError INVALID_OPTION */
@@ -237,12 +238,13 @@ export class VirtualNodes implements AsyncDisposable {
   #startNode(node: VirtualNode): void {
     const { api, context, endpoints, eventRecorder } = this.#parts;
     node.start();
-    // All nodes have the same user, so the permissions are checked for the first node only.
     const parts: AccessPart[] = ['status-manager', 'informer', 'node', 'pod-materials'];
     if (eventRecorder === undefined) parts.push('events');
     if (endpoints.shared !== undefined || endpoints.byNode.size > 0) parts.push('kubelet-api');
     const options = { nodeName: node.nodeName, parts, logger: context.logger, signal: this.#stopSignal.signal };
-    this.#accessLogged ??= logMissingAccess(api.requests, options);
+    // All nodes have the same user, so they are checked for the first node only, unless it is the user of one node.
+    const logAccess = async () => (await logMissingAccess(api.requests, options))?.isNodeUser ?? false;
+    this.#accessLogged = this.#accessLogged?.then((isCheckDue) => isCheckDue && logAccess()) ?? logAccess();
   }
 
   async #stop(options: VirtualNodeStopOptions): Promise<void> {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /**
  * Random numbers that are determined by a seed (mulberry32). Each user of random numbers has its own
@@ -10,7 +10,7 @@ export class Random {
 
   constructor(seed: string) {
     this.#seed = seed;
-    this.#state = createHash('sha256').update(seed).digest().readUInt32LE(0);
+    this.#state = hash('sha256', seed, 'buffer').readUInt32LE(0);
   }
 
   /** A separate stream for `label`, which does not depend on the numbers drawn here. */

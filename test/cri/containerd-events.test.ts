@@ -51,12 +51,14 @@ it.each([
   expect(subscribe().toEvent({ topic, event: { value: idsOf('c1') } })).toEqual({ type, id: 'c1' });
 });
 
-it('the exit of a process of exec is no event, and neither are other topics and empty messages', () => {
+it('the exit of a process of exec is no event, and neither are other topics, and empty and damaged messages', () => {
   const { toEvent } = subscribe();
   expect(toEvent({ topic: '/tasks/exit', event: { value: idsOf('c1', 'exec-1') } })).toBeUndefined();
   expect(toEvent({ topic: '/tasks/exit', event: { value: idsOf('c1', 'c1') } })).toEqual({ type: 'stopped', id: 'c1' });
   // Only exits have the ID of a process.
   expect(toEvent({ topic: '/tasks/start', event: { value: idsOf('c1', 'x') } })).toEqual({ type: 'started', id: 'c1' });
   expect(toEvent({ topic: '/tasks/oom', event: { value: idsOf('c1') } })).toBeUndefined();
+  // A wire type that does not exist.
+  expect(toEvent({ topic: '/tasks/exit', event: { value: Buffer.from([0x7f]) } })).toBeUndefined();
   expect(toEvent({ topic: '/tasks/exit', event: null })).toBeUndefined();
 });

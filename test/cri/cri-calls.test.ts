@@ -9,7 +9,8 @@ import { hostPodFiles } from '../../src/cri/runtime-pod-files.ts';
 import { TestDirectories } from '../support/directories.ts';
 import { machine, podWith } from './pods.ts';
 import { TestStream } from './test-stream.ts';
-import { systemFiles } from '../../src/node/host-paths/host-files.ts';
+import { type HostFiles, systemFiles } from '../../src/node/host-paths/host-files.ts';
+import type { ValidPod } from '../../src/kube/objects/types.ts';
 
 const directories = new TestDirectories();
 let folder: string;
@@ -752,6 +753,26 @@ describe('what is newer than a response', () => {
     expect((await runtime.listPods())[0]!.containers[0]!.imageRef).toBe('newer');
   });
 
+  it('the status of a container from before or during a resize is not shown while the resize has no response', async () => {
+    responses['ListContainers'] = { containers: [listedContainer('c1', 'u1')] };
+    const runtime = runtimeWith();
+    const imageRefs: unknown[] = [];
+    const list = async (imageRef: string): Promise<void> => {
+      responses['ContainerStatus'] = { status: containerStatus('c1', { image_ref: imageRef }) };
+      imageRefs.push((await runtime.listPods())[0]!.containers[0]!.imageRef);
+    };
+    await list('before');
+    const respond = late('UpdateContainerResources', {});
+    const resized = runtime.updateContainerResources('containerd://c1', { limits: { cpu: '1' } });
+    await list('during');
+    await list('changed');
+    respond();
+    await resized;
+    await list('after');
+    await list('cached');
+    expect(imageRefs).toEqual(['before', 'during', 'changed', 'after', 'after']);
+  });
+
   it('the status of a sandbox from before a later read is not kept', async () => {
     responses['ListPodSandbox'] = { items: [listedSandbox('s', 'u1')] };
     responses['PodSandboxStatus'] = { status: sandboxStatus('s', { metadata: { attempt: 2 } }) };
@@ -794,6 +815,47 @@ describe('what was prepared for a pod', () => {
       await runtime.imageRef('app:1', { pod });
       expect(requestsOf('ImageStatus')).toHaveLength(5 + 2 * i);
     }
+  });
+
+  it.each<[string, (runtime: CRIRuntime, pod: ValidPod) => Promise<unknown>]>([
+    [
+      'its sandbox cannot be created',
+      async (runtime, pod) => {
+        responses['RunPodSandbox'] = refused;
+        await expect(runtime.runPodSandbox({ pod, attempt: 0 })).rejects.toThrow('not allowed');
+      },
+    ],
+    [
+      'its sandbox is stopped',
+      async (runtime, pod) => runtime.stopPodSandbox(await runtime.runPodSandbox({ pod, attempt: 0 })),
+    ],
+    [
+      'the pod has ended',
+      async (runtime, pod) => {
+        await runtime.runPodSandbox({ pod, attempt: 0 });
+        await runtime.releasePod(pod);
+      },
+    ],
+  ])('makes no file on a slow disk once %s', async (_, end) => {
+    let goOn = (): void => {};
+    const disk = new Promise<void>((resolve) => (goOn = resolve));
+    const mkdir: HostFiles['mkdir'] = async (path, options) => {
+      if (methods().includes('RunPodSandbox')) await disk;
+      return systemFiles.mkdir(path, options);
+    };
+    const folders = { rootDirectory: join(folder, 'kubelet'), podLogsDirectory: join(folder, 'pods') };
+    const files = hostPodFiles({ ...systemFiles, mkdir }, { ...folders, logger });
+    const made: Promise<unknown>[] = [];
+    const makeContainerFiles: typeof files.makeContainerFiles = (...args) => {
+      const result = files.makeContainerFiles(...args);
+      made.push(result);
+      return result;
+    };
+    const runtime = runtimeWith({ userNamespaces, files: { ...files, makeContainerFiles } });
+    await end(runtime, podWith({}, { terminationMessagePath: '/dev/termination-log' }));
+    goOn();
+    await expect(made[0]).rejects.toThrow('abort');
+    expect(existsSync(join(folder, 'kubelet', 'pods'))).toBe(false);
   });
 });
 

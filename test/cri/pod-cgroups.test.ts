@@ -129,6 +129,37 @@ describe('the cgroup of a pod that has ended', () => {
     expect(folders()).toEqual(['cpu']);
     await expect(cgroups.destroy(pod)).rejects.toThrow(/^ENOTEMPTY.*app/);
   });
+
+  it.skipIf(process.platform !== 'linux')(
+    'its processes are killed in the same turn in which their IDs are read, so that no other process has got one',
+    async () => {
+      const mountPoint = directories.create();
+      writeFileSync(join(mountPoint, 'cgroup.controllers'), '');
+      const child = spawn('sleep', ['1000']);
+      const exited = once(child, 'exit');
+      writeFileSync(join(mountPoint, 'cgroup.procs'), `${child.pid}\n`);
+      const killing = new CgroupFiles(mountPoint).kill('/');
+      // Only what is done already happens before the next turn of the event loop.
+      await Promise.resolve();
+      const untilMs = Date.now() + 2000;
+      const hasEnded = () => / \(sleep\) Z /.test(readFileSync(`/proc/${child.pid}/stat`, 'utf8'));
+      while (!hasEnded() && Date.now() < untilMs);
+      expect(hasEnded()).toBe(true);
+      await Promise.all([killing, exited]);
+    },
+  );
+
+  it('a static pod cannot name the cgroup of others by its UID', async () => {
+    const { cgroups, mountPoint } = cgroup1();
+    const others = join(mountPoint, 'cpu', 'system');
+    mkdirSync(others);
+    const metadata = { ...pod.metadata, uid: 'x/../../../system' };
+    for (const call of [cgroups.ensureExists, cgroups.destroy])
+      await expect((async () => call.call(cgroups, { ...pod, metadata }))()).rejects.toThrow(
+        'is not the name of a file',
+      );
+    expect(existsSync(others)).toBe(true);
+  });
 });
 
 const limited = (cpu: string, memory: string) =>

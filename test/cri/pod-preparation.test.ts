@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import type { ContainerFiles } from '../../src/cri/container-files.ts';
+import type { PreparedContainerFiles } from '../../src/cri/prepared-container-files.ts';
 import { PodPreparation } from '../../src/cri/pod-preparation.ts';
 import { podWith } from './pods.ts';
 
-const files: ContainerFiles = { nextRun: 0, terminationMessageMounts: [] };
+const files: PreparedContainerFiles = { nextRun: 0, terminationMessageMounts: [] };
 
 /** The steps that were begun, in order; a failing one rejects. */
 function prepare(spec: object, failing: readonly string[] = []) {

@@ -1,11 +1,11 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { constants, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ValidPod } from '../../src/kube/objects/types.ts';
 import { parseSubordinateIDs, readIDRange } from '../../src/cri/id-range.ts';
 import { UserNamespaces } from '../../src/cri/user-namespaces.ts';
 import { TestDirectories } from '../support/directories.ts';
-import { systemFiles } from '../../src/node/host-paths/host-files.ts';
+import { type HostFiles, systemFiles } from '../../src/node/host-paths/host-files.ts';
 
 const directories = new TestDirectories();
 afterEach(() => directories.removeAll());
@@ -17,8 +17,8 @@ const namespaceOf = (hostID: number) => {
   return { mode: 'POD', uids: ids, gids: ids };
 };
 /** IDs for this many pods. */
-const load = (root: string, pods = 3) =>
-  UserNamespaces.load(systemFiles, root, { firstID: length, length: pods * length });
+const load = (root: string, pods = 3, files = systemFiles) =>
+  UserNamespaces.load(files, root, { firstID: length, length: pods * length });
 const fileOf = (root: string, uid: string): string => join(root, 'pods', uid, 'userns');
 function writeMapping(root: string, uid: string, mapping: object, gidMapping = mapping): void {
   mkdirSync(join(root, 'pods', uid), { recursive: true });
@@ -69,6 +69,19 @@ describe('user namespaces', () => {
     expect(await namespaces.getOrCreate(podOf('b'), undefined)).toEqual(namespaceOf(length));
   });
 
+  it('are not written to a slow disk after the pod has ended', async () => {
+    const root = directories.create();
+    const abort = new AbortController();
+    const mkdir: HostFiles['mkdir'] = async (path, options) => {
+      abort.abort(new Error('the pod has ended'));
+      return systemFiles.mkdir(path, options);
+    };
+    const namespaces = await load(root, 1, { ...systemFiles, mkdir });
+    await expect(namespaces.getOrCreate(podOf('a'), abort.signal)).rejects.toThrow('the pod has ended');
+    expect(readdirSync(root, { recursive: true })).toEqual([]);
+    expect(await namespaces.getOrCreate(podOf('b'), undefined)).toEqual(namespaceOf(length));
+  });
+
   it('TestCleanupOrphanedPodUsernsAllocations: of pods that are gone are released', async () => {
     const root = directories.create();
     const namespaces = await load(root);
@@ -87,6 +100,31 @@ describe('user namespaces', () => {
     expect(await namespaces.getOrCreate(podOf('b'), undefined)).toEqual(namespaceOf(length));
     rmSync(join(root, 'pods', 'a'));
     expect(await namespaces.getOrCreate(podOf('a'), undefined)).toEqual(namespaceOf(2 * length));
+  });
+
+  it.each([
+    ['removed', false],
+    ['neither used nor removed', true],
+  ])('a file whose write failed at last can be %s, and the next agent starts', async (_, isStuck) => {
+    const root = directories.create();
+    let isBroken = true;
+    const open: HostFiles['open'] = async (path, flags, mode) => {
+      if (isBroken && flags === constants.O_RDONLY) throw new Error('EIO');
+      return systemFiles.open(path, flags, mode);
+    };
+    const unlink: HostFiles['unlink'] = async (path) => {
+      if (isStuck) throw new Error('EIO');
+      return systemFiles.unlink(path);
+    };
+    const namespaces = await load(root, 3, { ...systemFiles, open, unlink });
+    await expect(namespaces.getOrCreate(podOf('a'), undefined)).rejects.toThrow('EIO');
+    expect(existsSync(fileOf(root, 'a'))).toBe(isStuck);
+    isBroken = false;
+    const ids = [];
+    for (const uid of ['b', 'a']) ids.push(await namespaces.getOrCreate(podOf(uid), undefined));
+    const [first, second] = [namespaceOf(length), namespaceOf(2 * length)];
+    expect(ids).toEqual(isStuck ? [second, first] : [first, second]);
+    await load(root);
   });
 
   it('a pod whose UID is a path gets none', async () => {

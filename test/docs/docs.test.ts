@@ -20,7 +20,7 @@ import {
 import { createPrometheusMetrics } from '../../src/observe/prometheus.ts';
 import { failureClassTable } from '../../src/status-manager/sync/failure-classes.ts';
 import {
-  type BackOffEntry,
+  type PodBackOff,
   type BackOffReason,
   nextBackOff,
   remainingWaitMs,
@@ -427,7 +427,7 @@ function sourceHas(symbol: string): boolean {
 
 /** Of a pod whose requests fail now and at each later try. */
 function triesInAnHour(reason: BackOffReason, isShown: boolean, jitter: number): number {
-  let entry: BackOffEntry | undefined;
+  let entry: PodBackOff | undefined;
   // Only full batches try a hot loop, which is noticed at the third of three.
   const [stepMs, first] = reason === 'hot-loop' ? [defaultOptions.syncPeriodMs, hotLoopThreshold - 1] : [1, 0];
   let tries = first;
@@ -439,7 +439,7 @@ function triesInAnHour(reason: BackOffReason, isShown: boolean, jitter: number):
 }
 
 function waitOfNewVersion(reason: BackOffReason, isShown: boolean): string {
-  let entry: BackOffEntry | undefined;
+  let entry: PodBackOff | undefined;
   for (let i = 0; i < 10; i++) entry = nextBackOff(entry, { reason, version: 1, message: '', isShown }, 0, () => 0);
   const waitMs = remainingWaitMs(entry, 2, 0);
   return waitMs === remainingWaitMs(entry, 1, 0) ? 'as long' : waitMs === 0 ? 'not at all' : `${waitMs / 1_000} s`;

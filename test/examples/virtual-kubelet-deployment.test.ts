@@ -1,15 +1,16 @@
-import { execFile, spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile, spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { Cloud } from '../../examples/virtual-kubelet-provider/cloud.ts';
-import { type ControlPlane, controlPlaneAvailable, freePorts, startControlPlane } from '../support/control-plane.ts';
+import { NodeWatcher } from '../chaos/replicas/node-watcher.ts';
+import { type ControlPlane, controlPlaneAvailable, startControlPlane } from '../support/control-plane.ts';
 import { type Json, KubeHTTP } from '../support/kube-http.ts';
+import { DeployedProcess } from './deployed-process.ts';
 import { agentIsBuilt } from './node-agent/run-agent.ts';
 
 const folderOf = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
@@ -19,6 +20,8 @@ const why = !agentIsBuilt
   : spawnSync('kubectl', ['version', '--client']).error !== undefined
     ? 'kubectl is not installed'
     : controlPlaneAvailable().reason;
+const nodeNames = ['cloud-a', 'cloud-b', 'cloud-c'];
+const passed = { status: 200, text: 'ok' };
 
 interface Manifest {
   readonly apiVersion: string;
@@ -26,25 +29,15 @@ interface Manifest {
   readonly metadata: { readonly namespace?: string };
 }
 
-/** Of the Deployment, as far as it is read here. */
-interface Container {
-  readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
-  readonly readinessProbe: Probe;
-  readonly livenessProbe: Probe;
-}
-
-interface Probe {
-  readonly httpGet: { readonly path: string; readonly port: string };
-}
-
-// The process has the permissions of deployment.yaml and no others; the API server decides who may read logs.
+// The processes have the permissions of deployment.yaml and no others; the API server decides who may read logs.
 describe.skipIf(why !== '')(`examples/virtual-kubelet-provider/deployment.ts${why && ` (skipped: ${why})`}`, () => {
   const cloud = new Cloud({ failures: 0, slowMs: 10, forgotten: 0 });
+  let cloudURL: string;
   let controlPlane: ControlPlane;
   let admin: KubeHTTP;
   let folder: string;
-  let child: ChildProcess;
-  let healthURL: string;
+  let processes: DeployedProcess[] = [];
+  let started = 0;
   /** By kind, as the API server has them. */
   const applied = new Map<string, Json>();
   const pods = '/api/v1/namespaces/default/pods';
@@ -53,6 +46,7 @@ describe.skipIf(why !== '')(`examples/virtual-kubelet-provider/deployment.ts${wh
     folder = await mkdtemp(join(tmpdir(), 'virtual-nodes-'));
     controlPlane = await startControlPlane({ pki: true });
     admin = new KubeHTTP({ ...controlPlane, token: controlPlane.adminToken });
+    cloudURL = await cloud.start();
     await admin.request('POST', '/api/v1/namespaces', {
       body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'virtual-nodes' } },
     });
@@ -68,33 +62,11 @@ describe.skipIf(why !== '')(`examples/virtual-kubelet-provider/deployment.ts${wh
     await writeFile(join(folder, 'provider.kubeconfig'), JSON.stringify({ ...config, users }));
     await writeFile(join(folder, 'admin.kubeconfig'), JSON.stringify(config));
     await writeFile(join(folder, 'ca.crt'), Buffer.from(controlPlane.caData, 'base64'));
-    const [healthPort] = await freePorts(1);
-    healthURL = `http://127.0.0.1:${healthPort}`;
-    child = spawn(process.execPath, [program], {
-      env: {
-        ...process.env,
-        ...{ KUBECONFIG: join(folder, 'provider.kubeconfig'), CLOUD_URL: await cloud.start(), IDENTITY: 'a' },
-        ...{
-          POD_IP: '127.0.0.1',
-          PORT: '0',
-          HEALTH_PORT: String(healthPort),
-          CERT_DIRECTORY: folder,
-          CLIENT_CA_FILE: join(folder, 'ca.crt'),
-        },
-      },
-      stdio: ['ignore', 'inherit', 'inherit'],
-    });
-    for (const node of ['cloud-a', 'cloud-b']) {
-      await admin.request('POST', pods, {
-        body: {
-          ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: `on-${node}` } },
-          spec: { nodeName: node, containers: [{ name: 'app', image: 'web:1' }], terminationGracePeriodSeconds: 1 },
-        },
-      });
-    }
+    for (let i = 0; i < applied.get('Deployment').spec.replicas; i++) await startProcess();
+    for (const node of nodeNames) await createPod(`on-${node}`, node);
   });
   afterAll(async () => {
-    child?.kill('SIGKILL');
+    await Promise.all(processes.map((each) => each.end('SIGKILL')));
     await cloud.close();
     await admin?.close();
     await controlPlane?.stop();
@@ -116,22 +88,68 @@ describe.skipIf(why !== '')(`examples/virtual-kubelet-provider/deployment.ts${wh
     applied.set(kind, body);
   }
 
+  async function createPod(name: string, nodeName: string): Promise<void> {
+    const spec = { nodeName, containers: [{ name: 'app', image: 'web:1' }], terminationGracePeriodSeconds: 1 };
+    await admin.request('POST', pods, { body: { apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec } });
+  }
+
+  async function untilRunning(name: string): Promise<void> {
+    const phase = async () => (await admin.request('GET', `${pods}/${name}`)).body.status.phase;
+    await expect.poll(phase, { timeout: 60_000 }).toBe('Running');
+  }
+
+  async function startProcess(): Promise<DeployedProcess> {
+    const [container] = applied.get('Deployment').spec.template.spec.containers;
+    const certificates = await mkdtemp(join(folder, 'certificates-'));
+    const values = {
+      ...{ CLOUD_URL: cloudURL, POD_IP: '127.0.0.1' },
+      ...{ CERT_DIRECTORY: certificates, CLIENT_CA_FILE: join(folder, 'ca.crt') },
+    };
+    const more = { KUBECONFIG: join(folder, 'provider.kubeconfig') };
+    const added = await DeployedProcess.start(program, container, `virtual-nodes-${started++}`, values, more);
+    processes.push(added);
+    return added;
+  }
+
   async function kubectl(...args: string[]): Promise<string> {
     const env = { ...process.env, KUBECONFIG: join(folder, 'admin.kubeconfig') };
     const { stdout } = await promisify(execFile)('kubectl', args, { env, timeout: 60_000 });
     return stdout;
   }
 
-  /** The status code of a probe of the Deployment, with the reasons if it fails. */
-  async function probe(name: 'livenessProbe' | 'readinessProbe'): Promise<{ status: number; text: string }> {
-    const [container] = applied.get('Deployment').spec.template.spec.containers as readonly Container[];
-    const { path, port } = container![name].httpGet;
-    expect(container!.ports.map((one) => one.name)).toContain(port);
-    const response = await fetch(`${healthURL}${path}`);
-    return { status: response.status, text: await response.text() };
+  /** The processes that run each node, as they say, and those that any of them takes for its owner. */
+  async function runners(): Promise<Record<string, readonly string[]>> {
+    const rows = await Promise.all(
+      processes.map(async (each) => (await each.nodes()).map((row) => ({ ...row, in: each.identity }))),
+    );
+    return Object.fromEntries(
+      nodeNames.map((name) => {
+        const ofNode = rows.flat().filter(({ nodeName }) => nodeName === name);
+        const running = ofNode.filter(({ state }) => state === 'running').map((row) => row.in as string);
+        const owners = new Set(ofNode.map(({ owner }) => String(owner).replace(/-[^-]*$/, '')));
+        return [name, running.length === 0 ? [] : [...new Set([...running, ...owners])]];
+      }),
+    );
   }
 
-  it('makes its Nodes Ready, passes its probes, and has metrics and a page', async () => {
+  /** Waits until each node runs in exactly one process, which all know. Resolves with its name by node. */
+  async function untilOneRunsEach(timeout: number): Promise<Record<string, string>> {
+    let last: Record<string, readonly string[]> = {};
+    const counts = async () => Object.values((last = await runners())).map(({ length }) => length);
+    await expect.poll(counts, { timeout }).toEqual([1, 1, 1]);
+    return Object.fromEntries(Object.entries(last).map(([node, [runner = '']]) => [node, runner]));
+  }
+
+  async function untilReady(each: DeployedProcess): Promise<void> {
+    await expect.poll(() => each.probe('readinessProbe').catch(String), { timeout: 60_000 }).toEqual(passed);
+  }
+
+  /** Of the instances in the cloud. */
+  function starts(): string[] {
+    return [...cloud.instances.values()].map(({ name, startedAt }) => `${name} ${startedAt}`).toSorted();
+  }
+
+  it('makes its Nodes Ready, each in one of three processes, whose probes pass, with metrics and a page', async () => {
     const watch = await admin.watch('/api/v1/nodes?watch=true&resourceVersion=0');
     const ready = new Set<string>();
     for await (const { object } of watch) {
@@ -140,30 +158,32 @@ describe.skipIf(why !== '')(`examples/virtual-kubelet-provider/deployment.ts${wh
       if (ready.size === 3) break;
     }
     watch.close();
-    expect([...ready].toSorted()).toEqual(['cloud-a', 'cloud-b', 'cloud-c']);
-    await expect.poll(() => probe('readinessProbe'), { timeout: 30_000 }).toEqual({ status: 200, text: 'ok' });
-    expect(await probe('livenessProbe')).toEqual({ status: 200, text: 'ok' });
-    expect(await (await fetch(`${healthURL}/metrics`)).text()).toContain(
-      '\nkubelet_node_agent_replica_owned_nodes 3\n',
-    );
-    expect(await (await fetch(`${healthURL}/statusz/pods.json`)).json()).toMatchObject({
-      nodes: ['cloud-a', 'cloud-b', 'cloud-c'].map((nodeName) => ({
-        ...{ nodeName, state: 'running', owner: expect.stringMatching(/^a-/) },
-      })),
-    });
+    expect([...ready].toSorted()).toEqual(nodeNames);
+    expect(processes).toHaveLength(3);
+    let owned = 0;
+    for (const each of processes) {
+      await untilReady(each);
+      expect(await each.probe('livenessProbe')).toEqual(passed);
+      const { text } = await each.get('/metrics');
+      owned += Number(/^kubelet_node_agent_replica_owned_nodes (\d+)$/m.exec(text)![1]);
+    }
+    expect(owned).toBe(3);
+    await untilOneRunsEach(60_000);
   }, 120_000);
 
   it('is not ready while the cloud is down, says why, and is not restarted for it', async () => {
     cloud.isDown = true;
-    await expect
-      .poll(() => probe('readinessProbe'), { timeout: 60_000 })
-      .toEqual({
-        status: 500,
-        text: expect.stringMatching(/\[-\]list failed: the pods of the provider cannot be listed since /),
-      });
-    expect(await probe('livenessProbe')).toMatchObject({ status: 200 });
+    for (const each of processes) {
+      await expect
+        .poll(() => each.probe('readinessProbe'), { timeout: 60_000 })
+        .toEqual({
+          status: 500,
+          text: expect.stringMatching(/\[-\]list failed: the pods of the provider cannot be listed since /),
+        });
+      expect(await each.probe('livenessProbe')).toEqual(passed);
+    }
     cloud.isDown = false;
-    await expect.poll(() => probe('readinessProbe'), { timeout: 60_000 }).toMatchObject({ status: 200 });
+    for (const each of processes) await untilReady(each);
   }, 150_000);
 
   it('has a PodDisruptionBudget that selects the pods of the Deployment, and annotations that name the port of metrics', () => {
@@ -174,9 +194,8 @@ describe.skipIf(why !== '')(`examples/virtual-kubelet-provider/deployment.ts${wh
   });
 
   it('serves kubectl logs and exec of the pods of all nodes', async () => {
-    for (const node of ['cloud-a', 'cloud-b']) {
-      const phase = async () => (await admin.request('GET', `${pods}/on-${node}`)).body.status.phase;
-      await expect.poll(phase, { timeout: 60_000 }).toBe('Running');
+    for (const node of nodeNames) {
+      await untilRunning(`on-${node}`);
       expect(await kubectl('logs', `on-${node}`)).toBe(`on-${node} has started\n`);
       expect(await kubectl('exec', `on-${node}`, '--', 'echo', node)).toBe(`${node}\n`);
       expect(await kubectl('logs', `on-${node}`, '--tail=1')).toBe(`exec echo ${node}\n`);
@@ -187,9 +206,53 @@ describe.skipIf(why !== '')(`examples/virtual-kubelet-provider/deployment.ts${wh
     });
   });
 
+  it('killed without warning, a process loses its nodes to the others within the 20 s that are promised, and the pods go on', async () => {
+    const before = starts();
+    const watcher = new NodeWatcher(admin);
+    watcher.start();
+    onTestFinished(() => watcher.stop());
+    const { 'cloud-a': owner } = await untilOneRunsEach(60_000);
+    const [killed, ...others] = processes.toSorted((a) => (a.identity === owner ? -1 : 1));
+    processes = others;
+    await killed!.end('SIGKILL');
+    // The promise, and what a busy machine takes.
+    const { 'cloud-a': successor } = await untilOneRunsEach(25_000);
+    expect(others.map(({ identity }) => identity)).toContain(successor);
+    // The Node has the successor's port.
+    await expect.poll(() => kubectl('logs', 'on-cloud-a')).toContain('on-cloud-a has started\n');
+    await untilReady(await startProcess());
+    await watcher.stop();
+    expect([watcher.violations, starts()]).toEqual([[], before]);
+    await createPod('later', 'cloud-a');
+    await untilRunning('later');
+  }, 150_000);
+
+  it('a rolling restart, as far as the PodDisruptionBudget permits, leaves no Node without a renewal of its Lease', async () => {
+    const { maxUnavailable } = applied.get('PodDisruptionBudget').spec;
+    expect(maxUnavailable).toBe(1);
+    const before = starts();
+    const watcher = new NodeWatcher(admin);
+    watcher.start();
+    onTestFinished(() => watcher.stop());
+    for (const each of [...processes]) {
+      for (const one of processes) await untilReady(one);
+      processes = processes.filter((one) => one !== each);
+      expect(await each.end('SIGTERM')).toEqual([0, null]);
+      expect(each.livenessFailures).toEqual([]);
+      await untilOneRunsEach(25_000);
+      await untilReady(await startProcess());
+    }
+    await untilOneRunsEach(25_000);
+    await watcher.stop();
+    expect([watcher.violations, starts()]).toEqual([[], before]);
+    // 10 s from one renewal to the next, 2 s until the next owner has the node, and what a busy machine takes.
+    expect(watcher.longestLeaseAgeMs).toBeLessThan(20_000);
+  }, 240_000);
+
   it('ends on SIGTERM, and hands its nodes over', async () => {
-    child.kill('SIGTERM');
-    expect(await once(child, 'exit')).toEqual([0, null]);
+    const ended = await Promise.all(processes.map((each) => each.end('SIGTERM')));
+    expect(ended).toEqual(processes.map(() => [0, null]));
+    expect(processes.flatMap(({ livenessFailures }) => livenessFailures)).toEqual([]);
     const { body } = await admin.request('GET', '/apis/coordination.k8s.io/v1/namespaces/virtual-nodes/leases');
     const holders = (body.items as readonly { spec: { holderIdentity?: string } }[]).map((one) => one.spec);
     expect(holders.filter(({ holderIdentity }) => holderIdentity)).toEqual([]);

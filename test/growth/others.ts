@@ -43,7 +43,7 @@ export const others: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'kube/pods/resizable-resources.ts': 'isResizable',
     'kube/pods/static-pods.ts': 'configHash getPodFullName isMirrorPod isMirrorPodOf isOutdatedMirror isStaticPod',
     'kube/client/api-error.ts': 'classifyAPIError describeAbort',
-    'kube/client/response-body.ts': 'isSuccess refuseDeepJSON tooLong',
+    'kube/client/response-body.ts': 'isSuccess refuseDeepJSON responseTooLong',
     'kube/client/retry-after.ts': 'boundRetryAfter parseRetryAfter',
     'kube/validation/field-error.ts':
       'duplicateValue forbiddenValue invalidValue notFoundValue requiredValue tooLong tooMany unsupportedValue',
@@ -91,18 +91,18 @@ export const others: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'node/volumes/volume-sources.ts':
       'fsGroupOf isLocalEphemeralVolume isReadOnlySource podDirectory podDirectoryNames volumeNames volumePath volumesOf',
     'virtual-nodes/pods/pod-hash.ts': 'isSamePod',
-    'virtual-nodes/pods/provider-pod-syncer.ts': 'hasPodRun',
+    'virtual-nodes/pods/generate-provider-pod-status.ts': 'hasPodRun providerPodStatusInputs',
     'virtual-nodes/pods/provider-pod-record.ts':
       'appliedPod hasEnded isEarlierRun isGone isRestarting listedPod reconcileProviderPod reportedPod wasAccepted',
     'virtual-nodes/replicas/observed-leases.ts': 'epochOf',
     'virtual-nodes/pods/provider-pod-status.ts':
-      'containerOfID endedContainers mistakesOf mustRestart reportedProbeResults shownPod shownRun unlistedReason waitingReason',
+      'containerOfID endedContainers failedInitContainer mistakesOf mustRestart reportedProbeResults shownPod shownRun unlistedReason unstartedContainers waitingReason',
   },
   "reads what the caller, the node's administrator or this library wrote": {
     'status-manager/status/object-reader.ts': 'interpretRows isUnset namesOf shapeOf',
     'status-manager/status/patch-schema.ts': 'isKnownField schemaOfField',
     'status-manager/status/status-field.ts':
-      'createObjectReader list listOf nullableList object omitEmpty oneOf optional union',
+      'createObjectReader enumOf list listOf nullableList object omitEmpty union whenSet',
     'status-manager/sync/waiting-for.ts': 'uidsThatMayWait',
     'status-manager/journal/compaction.ts': 'dueCompaction',
     'status-manager/journal/journal-file.ts': 'temporaryOf',
@@ -129,7 +129,7 @@ export const others: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'kube/client/buffered-response.ts': 'requestBuffered',
     'kube/client/core-v1-pod-client.ts': 'createCoreV1PodClient',
     'kube/client/lazy-http-pod-client.ts': 'lazyHTTPPodClient',
-    'kube/client/response-body.ts': 'decodeBody',
+    'kube/client/response-body.ts': 'bodyText',
     'kube/informer/informer-pod-manager.ts': 'createInformerPodManager informerPodManagerFrom',
     'kube/informer/object-list.ts': 'listObjects',
     'kube/informer/with-informer.ts': 'withInformer',

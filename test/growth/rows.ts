@@ -85,6 +85,11 @@ import { ObservedLeases } from '../../src/virtual-nodes/replicas/observed-leases
 import { planOwnership } from '../../src/virtual-nodes/replicas/plan-ownership.ts';
 import { toRuntimeContainerStatus } from '../../src/cri/container-status.ts';
 import { podHash } from '../../src/virtual-nodes/pods/pod-hash.ts';
+import {
+  generateProviderPodStatus,
+  providerPodStatusInputs,
+} from '../../src/virtual-nodes/pods/generate-provider-pod-status.ts';
+import { unknownProviderPod } from '../../src/virtual-nodes/pods/provider-pod-record.ts';
 import { runtimePodStatus, shortText, withoutWaitingRuns } from '../../src/virtual-nodes/pods/provider-pod-status.ts';
 import { podStatsOf } from '../../src/virtual-nodes/kubelet/provider-stats.ts';
 import { readProviderPod, readProviderPods } from '../../src/virtual-nodes/calls/require-provider-pods.ts';
@@ -96,6 +101,7 @@ import { unreadyCauses } from '../../src/status-manager/explain/unready-causes.t
 import { formatText } from '../../src/status-manager/explain/format.ts';
 import { decodeJournal, encodeLine } from '../../src/status-manager/journal/journal-lines.ts';
 import { canonicalPodStatus, canonicalVolumeHealthConditions } from '../../src/status-manager/status/canonical.ts';
+import { containerStatusesOf } from '../../src/status-manager/status/container-statuses.ts';
 import { equalJSON, isPodStatusByKubeletEqual, reflectsStatus } from '../../src/status-manager/status/equality.ts';
 import {
   generateContainersReadyCondition,
@@ -269,6 +275,7 @@ const ofProvider = ofNames((size, names) => ({
   reported: providerPod(size, names, 0) as never,
   status: hostileStatus(size, names),
 }));
+const startsAgain = { podIsTerminal: false, isRestarting: false, crashLoopDelayMs: undefined };
 const stats = (size: number, names: Names) =>
   repeat(size, (i) => ({
     podRef: { name: names(i), namespace: 'default', uid: `u${i}` },
@@ -325,6 +332,7 @@ export const rows: readonly Row[] = [
   ...ofPod(canonicalVolumeHealthConditions, ({ status }) =>
     ignoreErrors(() => canonicalVolumeHealthConditions(status.volumeHealth, {})),
   ),
+  ...ofPod(containerStatusesOf, ({ status }) => containerStatusesOf(status)),
   ...ofPod(isPodStatusByKubeletEqual, ({ status, twin }) => isPodStatusByKubeletEqual(status, twin)),
   ...ofPod(reflectsStatus, ({ status, pod }) => reflectsStatus(pod.status as PodStatus, status)),
   ...ofPod(equalJSON, ({ pod, podTwin }) => equalJSON(pod, podTwin)),
@@ -434,7 +442,7 @@ export const rows: readonly Row[] = [
   ...ofPod(podSummary, ({ pod }) => podSummary(pod)),
   ...ofText(canonicalQuantity, repeated('1', '0', '.', 'E', ' '), canonicalQuantity),
   ...ofPod(requirePod, ({ pod }) => requirePod(pod)),
-  ...ofPods(requirePods, (pods) => requirePods('pods', pods)),
+  ...ofPods(requirePods, (pods) => requirePods(pods)),
   ...ofPod(toV1Pod, ({ pod }) => toV1Pod(pod)),
   ...ofPod(validateContainers, ({ spec }) => validateContainers(spec)),
   ...ofPod(validateMetadata, ({ pod }) => validateMetadata(pod.metadata)),
@@ -776,6 +784,12 @@ export const rows: readonly Row[] = [
   ...ofPod(podHash, ({ pod }) => podHash(pod)),
   ...ofProvider(runtimePodStatus, ({ pod, reported, status }) =>
     runtimePodStatus(pod, reported, { previous: status, nowMs: 1 }),
+  ),
+  ...ofProvider(generateProviderPodStatus, ({ pod, reported, status: previous }) =>
+    generateProviderPodStatus(
+      providerPodStatusInputs(pod, { ...unknownProviderPod, restartCount: 1, stopped: reported }, startsAgain),
+      { previous, nowMs: 1, failure: undefined, deadlineExceeded: undefined, ownProbeResults: undefined },
+    ),
   ),
   ...ofProvider(withoutWaitingRuns, ({ pod, reported, status }) => withoutWaitingRuns(pod, reported, status)),
   ...ofText(shortText, repeated('x', 'ä', '\ud800'), shortText),

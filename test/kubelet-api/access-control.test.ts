@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { Agent } from 'node:https';
 import { describe, expect, it } from 'vitest';
 import { certificateFile, otherCertificate, TestServer } from './test-server.ts';
 import { linesAtInfo } from '../support/log-lines.ts';
@@ -149,6 +152,25 @@ describe('client certificates', () => {
     server.reviews.allows = () => true;
     expect((await server.get('/pods', { token: undefined as never, certificate: otherCertificate })).status).toBe(401);
     expect((await server.get('/pods', { token: undefined as never })).status).toBe(200);
+  });
+
+  it('a certificate that expires while its connection lasts is refused from then on', async () => {
+    await using server = await TestServer.start({ authentication });
+    server.reviews.allows = () => true;
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const statusOf = async (): Promise<unknown> => {
+      const request = server.request('/pods', { certificate: 'client-a', agent }).end();
+      const [response] = (await once(request, 'response')) as [IncomingMessage];
+      response.resume();
+      await once(response, 'end');
+      return [response.statusCode, request.reusedSocket];
+    };
+    expect(await statusOf()).toEqual([200, false]);
+    server.clock.setWallTime('2119-12-31T23:59:59Z');
+    expect(await statusOf()).toEqual([200, true]);
+    server.clock.setWallTime('2120-01-01T00:00:01Z');
+    expect(await statusOf()).toEqual([401, true]);
+    agent.destroy();
   });
 
   it('a client with a certificate of another CA can authenticate with a token', async () => {

@@ -1,12 +1,14 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { connect as connectTCP, type Socket } from 'node:net';
+import { PassThrough } from 'node:stream';
 import { connect as connectTLS } from 'node:tls';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { FakeClock } from 'kubelet-status-manager/testing';
 import { Registry } from 'prom-client';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ReviewCache } from '../../src/kubelet-api/review-cache.ts';
-import { TestServer } from './test-server.ts';
+import { testPod, TestServer } from './test-server.ts';
 
 const sockets: Socket[] = [];
 afterEach(() => {
@@ -94,6 +96,62 @@ it('a request whose client has gone while it was reviewed is not served', async 
   expect((await server.get('/metrics')).text).toBe('calls 1');
 });
 
+it.skipIf(process.platform !== 'linux')(
+  'a client whose machine is gone is noticed while nothing is sent: connections are probed',
+  async () => {
+    await using server = await TestServer.start();
+    await opened(connectTLS({ port: server.port, rejectUnauthorized: false }), 'secureConnect');
+    const port = server.port.toString(16).toUpperCase().padStart(4, '0');
+    // Number, own address, other address, state (1: established), queues, timer (2: keep-alive) and when it is due, in 10 ms.
+    const [, due] =
+      new RegExp(`:${port} \\w+:\\w+ 01 \\S+ 02:(\\w+)`).exec(readFileSync('/proc/net/tcp', 'utf8')) ?? [];
+    expect(Number.parseInt(due!, 16)).toBeLessThanOrEqual(1500);
+  },
+);
+
+describe('requests that a client sends without waiting for the responses', () => {
+  const request = (path: string): string =>
+    `GET ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer admin-token\r\n\r\n`;
+
+  it('are served one at a time, and end with their connection', async () => {
+    const signals: AbortSignal[] = [];
+    const events = new EventEmitter();
+    await using server = await TestServer.start({
+      runtime: {
+        listPods: async () => [],
+        getPod: async () => undefined,
+        execSync: async () => ({ exitCode: 0, stdout: '', stderr: '' }),
+        streamContainerLog: async (_id, _log, options) => {
+          signals.push(options!.signal!);
+          events.emit('began');
+          return new PassThrough();
+        },
+      },
+    });
+    const status = { containerStatuses: [{ name: 'app', containerID: 'fake://1', state: { running: {} } }] };
+    server.pods.push(testPod('web', status));
+    const { port } = server;
+    const client = await opened(connectTLS({ port, rejectUnauthorized: false }).resume(), 'secureConnect');
+    client.write(request('/containerLogs/default/web/app?follow=true').repeat(2));
+    await once(events, 'began');
+    // A client that has more than one request wait is disconnected.
+    client.write(request('/healthz'));
+    await closed(client);
+    await expect.poll(() => signals.map(({ aborted }) => aborted)).toEqual([true]);
+    await server.get('/healthz');
+    expect(signals.length).toBe(1);
+  });
+
+  it('get their responses in the order of the requests', async () => {
+    await using server = await TestServer.start();
+    const client = await openTLS(server.port);
+    let text = '';
+    client.on('data', (chunk: Buffer) => (text += chunk.toString()));
+    client.write(request('/healthz') + request('/unknown'));
+    await expect.poll(() => text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 404']);
+  });
+});
+
 describe('made-up tokens', () => {
   it('are reviewed eight at a time; surplus requests get 429, and known users are served', async () => {
     const register = new Registry();
@@ -125,6 +183,21 @@ describe('made-up tokens', () => {
         fields: { resource: 'tokenreviews', maxPending: 72, count: 1 },
       },
     ]);
+  });
+
+  it('do not keep a known user out whose results have expired', async () => {
+    await using server = await TestServer.start();
+    await server.get('/stats/');
+    server.clock.advance(600_000);
+    const respond = server.reviews.hold();
+    const madeUp = Array.from({ length: 73 }, (_, i) => server.get('/stats/', { token: `made-up-${i}` }));
+    // The first response: too many reviews are pending.
+    expect((await Promise.race(madeUp)).status).toBe(429);
+    const known = server.get('/stats/');
+    expect((await server.get('/stats/', { token: 'one-more' })).status).toBe(429);
+    respond();
+    expect((await known).status).toBe(404);
+    await Promise.all(madeUp);
   });
 
   it('do not make the results for known tokens be forgotten', async () => {

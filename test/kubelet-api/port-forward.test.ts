@@ -190,6 +190,11 @@ describe('hostile clients', () => {
       async (client) => client.openRaw(1, await client.deflate(uint32(0xffff_ffff))),
     ],
     [
+      'many headers in a few bytes',
+      async (client) =>
+        client.openRaw(1, await client.deflate(Buffer.concat([uint32(100_000), Buffer.alloc(800_000)]))),
+    ],
+    [
       'the end of the compressed text before its end',
       async (client) => {
         const block = deflateSync(uint32(0), { dictionary: headerDictionary });

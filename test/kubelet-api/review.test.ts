@@ -35,7 +35,7 @@ function reviewWith(options: Partial<ReviewOptions> = {}) {
     { resource: 'tokenreviews', what: 'Reviewing a token' },
     { ...{ clock, logger, requests, signal, metrics: undefined }, ...options },
   );
-  return { review: (name = 'a') => review('/reviews', { name }), clock, logger, requests };
+  return { review: (name = 'a') => review('/reviews', { name }, false), clock, logger, requests };
 }
 
 it('creates the review, and resolves with what the API server has made of it', async () => {

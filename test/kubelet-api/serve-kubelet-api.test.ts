@@ -403,6 +403,22 @@ describe('exec, attach and portForward', () => {
     streaming.close();
   });
 
+  it('a streaming server that does not respond within 2 minutes is told to the client', async () => {
+    const streaming = createServer();
+    streaming.on('upgrade', () => streaming.emit('asked'));
+    await new Promise<void>((resolve) => streaming.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(streaming.address() as AddressInfo).port}/`;
+    await using server = await serverWith({ getExec: async () => url });
+    const reply = server.get('/exec/default/web/app?output=1', { method: 'POST', headers: upgrade });
+    await once(streaming, 'asked');
+    server.clock.advance(120_000);
+    expect(await reply).toMatchObject({
+      status: 500,
+      text: "The runtime's streaming server does not respond: no response within 120 s",
+    });
+    streaming.close();
+  });
+
   it('attach uses the terminal of the container, whatever the client wants', async () => {
     const streaming = await startStreaming();
     const calls: unknown[] = [];

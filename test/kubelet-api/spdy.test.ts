@@ -39,7 +39,7 @@ it('a connection ends with its client, and all streams with it, whatever the cli
 const ping = control(6, 0, uint32(1));
 const tooMany = 10_000;
 
-it('a client that sends pings and does not read is not read any more: its replies take little memory', async () => {
+it('a client that sends pings and does not read is no longer read: its replies take little memory', async () => {
   const connection = new Duplex({ read: () => {}, write: () => {} });
   const served = serveSPDY(connection, () => {});
   for (let i = 0; i < tooMany; i += 1) connection.push(ping);

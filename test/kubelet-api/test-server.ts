@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
-import { request as httpsRequest } from 'node:https';
+import { type Agent, request as httpsRequest } from 'node:https';
 import { fileURLToPath } from 'node:url';
 import { FakeClock, recordingLogger } from 'kubelet-status-manager/testing';
 import type { NodeAgent } from '../../src/agent/node-agent/node-agent.ts';
@@ -75,6 +75,8 @@ interface RequestOptions {
   readonly headers?: OutgoingHttpHeaders;
   /** The name of a client certificate. */
   readonly certificate?: string;
+  /** The connections to use. Default: a new one. */
+  readonly agent?: Agent | false;
 }
 
 interface TestedNode {
@@ -158,10 +160,10 @@ export class TestServer implements AsyncDisposable {
 
   request(
     path: string,
-    { method = 'GET', token, headers, certificate }: RequestOptions,
+    { method = 'GET', token, headers, certificate, agent = false }: RequestOptions,
   ): ReturnType<typeof httpsRequest> {
     return httpsRequest({
-      ...{ host: '127.0.0.1', port: this.port, path, method, agent: false, rejectUnauthorized: false },
+      ...{ host: '127.0.0.1', port: this.port, path, method, agent, rejectUnauthorized: false },
       headers: { ...(token !== undefined && { authorization: `Bearer ${token}` }), ...headers },
       ...(certificate !== undefined && filesOf(certificate)),
     });

@@ -136,6 +136,16 @@ describe('exec over WebSockets, for a runtime without a streaming server', () =>
     expect((await server.get('/healthz')).text).toBe('ok');
   });
 
+  it('a client that sends pings and does not wait for the replies is disconnected: they would take memory', async () => {
+    await using server = await serverWith({ exec: async (_id, _command, io) => cat(io) });
+    const client = await new WebSocketClient(server, execPath).open();
+    client.socket.on('error', () => {});
+    const closed = once(client.socket, 'close');
+    for (let i = 0; i < 10_000; i++) client.socket.ping();
+    await closed;
+    expect((await server.get('/healthz')).text).toBe('ok');
+  });
+
   it('the newest protocol that client and server have is used, wherever the client names it', async () => {
     await using server = await serverWith({ exec: async () => 0 });
     const client = new WebSocketClient(server, execPath, ['channel.k8s.io', 'v4.channel.k8s.io', 'v5.channel.k8s.io']);

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { FakeClock, recordingLogger, settle } from 'kubelet-status-manager/testing';
 import { OwnedPodScope, PodScopes } from '../../src/node/owned-pod-scope.ts';
@@ -124,6 +126,21 @@ describe('the scope of a pod', () => {
     }
     await closed;
   });
+});
+
+it('a scope keeps no object of its pod, of which newer ones follow', async () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const begin = (): [OwnedPodScope, WeakRef<object>] => {
+    const own = structuredClone(pod);
+    const scope = new OwnedPodScope({ pod: own, clock: new FakeClock(), logger: recordingLogger() });
+    return [scope, new WeakRef(own)];
+  };
+  const [scope, own] = begin();
+  await new Promise(setImmediate);
+  collectGarbage();
+  expect(own.deref()).toBeUndefined();
+  await scope.close();
 });
 
 describe('works that change the same', () => {

@@ -234,6 +234,21 @@ describe('createPrometheusMetrics', () => {
     );
   });
 
+  it('counts terminations with ever new reasons in a bounded number of series', async () => {
+    const register = new Registry();
+    const adapter = createPrometheusMetrics({ register });
+    for (let i = 0; i < 2000; i++) adapter.incTerminatedContainers('container', 1, `EvictedFromHost${i}`);
+    adapter.incTerminatedContainers('container', 1, 'EvictedFromHost0');
+    const lines = await linesOf(register, 'kubelet_terminated_containers_total');
+    expect(lines).toHaveLength(501);
+    expect(lines).toContain(
+      'kubelet_terminated_containers_total{container_type="container",exit_code="other",reason="Other"} 1500',
+    );
+    expect(lines).toContain(
+      'kubelet_terminated_containers_total{container_type="container",exit_code="1",reason="EvictedFromHost0"} 2',
+    );
+  });
+
   it('drops earlier counts of pending resizes', async () => {
     const register = new Registry();
     const adapter = createPrometheusMetrics({ register });

@@ -19,11 +19,11 @@ beforeAll(async () => {
 
 describe('parity with the kubelet', () => {
   it.each<[string, ReplayOptions]>([
-    ['by default', {}],
+    ['by default, in parallel: no trace has more pods than the default concurrency', {}],
     ['concurrency 1, the kubelet’s serial order', { concurrency: 1 }],
-    ['concurrency 32', { concurrency: 32 }],
     ['readBeforePatch when-stale: the same effects', { readBeforePatch: 'when-stale' }],
     ['JSON patches: the same effects', { patchStrategy: 'json-patch' }],
+    ['both, in serial order', { readBeforePatch: 'when-stale', patchStrategy: 'json-patch', concurrency: 1 }],
     ['statuses in other valid formats', { reformatSeed: 1 }],
   ])(
     'replays 300 traces without a divergence: %s',

@@ -62,10 +62,11 @@ function whereOf(name: string): { trace: string; step: number } {
   return { trace, step: Number(step) };
 }
 
-function resultsOf(
-  row: PodStatusRow,
+/** Our status and next actions. */
+export function resultsOf(
+  row: Omit<PodStatusRow, 'actions' | 'restartAllContainers' | 'status'>,
   agentStartedAtMs: number,
-): { status: unknown; restartAllContainers: boolean; actions: RowActions } {
+): { status: PodStatus; restartAllContainers: boolean; actions: RowActions } {
   const { pod } = row;
   const runtimeStatus = runtimeStatusOf(row);
   const probeResults = probeResultsOf(row);
@@ -111,7 +112,11 @@ function isEnd(value: unknown): value is { readonly terminated: object } {
   return typeof value === 'object' && value !== null && 'terminated' in value;
 }
 
-function runtimeStatusOf({ runtimeContainers, sandboxes, podIPs }: PodStatusRow): RuntimePodStatus {
+export function runtimeStatusOf({
+  runtimeContainers,
+  sandboxes,
+  podIPs,
+}: Pick<PodStatusRow, 'podIPs' | 'runtimeContainers' | 'sandboxes'>): RuntimePodStatus {
   return {
     containers: runtimeContainers.map((container) => runtimeContainerOf(container, sandboxes[0])),
     sandboxes: sandboxes.map(({ ip, ...sandbox }) => ({ ...sandbox, ...(ip !== undefined && { network: { ip } }) })),
@@ -135,7 +140,9 @@ function runtimeContainerOf(container: RowContainer, newest: RowSandbox | undefi
   };
 }
 
-function probeResultsOf({ probeResults }: PodStatusRow): Record<ProbeType, Map<string, ProbeResult>> {
+function probeResultsOf({
+  probeResults,
+}: Pick<PodStatusRow, 'probeResults'>): Record<ProbeType, Map<string, ProbeResult>> {
   const results = (type: ProbeType): Map<string, ProbeResult> =>
     new Map(
       Object.entries(probeResults).flatMap(([containerID, { [type]: succeeded }]) =>

@@ -5,6 +5,7 @@ import { connect, Socket } from 'node:net';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { NodeDirectory } from '../../src/process-runtime/node-directory.ts';
 import { livingGroups } from '../examples/node-agent/run-agent.ts';
@@ -55,6 +56,7 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
       [{ name: 'c', command: ['does-not-exist'] }, 'exec: "does-not-exist": executable file not found in $PATH'],
       [{ name: 'c', command: ['/'] }, 'EACCES'],
       [sh('exit 0', { workingDir: '/does/not/exist' }), 'chdir to cwd ("/does/not/exist"): no such file or directory'],
+      [sh('exit 0', { workingDir: '/etc/passwd' }), 'exec: "sh": spawn ENOTDIR'],
     ])('%j cannot be started', async (container, message) => {
       const id = await test.create(container);
       await expect(test.runtime.startContainer(id)).rejects.toThrow(message);
@@ -63,9 +65,32 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
         startedAtMs: 0,
       });
     });
+
+    it.each([
+      ['too long', 'x'.repeat(200_000), 'exec: "sh": spawn E2BIG'],
+      ['with a null byte, which is not quoted', 'secret\0', 'exec: "sh": invalid argument'],
+    ])('a variable that is %s counts as an exit, so that there is a back-off', async (_, value, message) => {
+      const id = await test.create(sh('exit 0', { env: [{ name: 'A', value }] }));
+      await expect(test.runtime.startContainer(id)).rejects.toThrow(new Error(message));
+      expect(await test.status(id)).toMatchObject({ state: 'exited', exitCode: 128, reason: 'StartError', message });
+    });
   });
 
   describe('stopContainer', () => {
+    it.each(['has not taken', 'has taken'])(
+      'a container whose shim %s the request to start it has ended',
+      async (when) => {
+        const id = await test.create(sh('sleep 3600'));
+        const starting = test.runtime.startContainer(id).catch(() => {});
+        while (when === 'has taken' && existsSync(join(test.files(id), 'start'))) await setImmediate();
+        await test.runtime.stopPodSandbox!(test.sandboxID);
+        await starting;
+        expect((await test.status(id))!.state).not.toBe('running');
+        if (existsSync(join(test.files(id), 'started.json'))) expect(livingGroups([test.pid(id)])).toEqual([]);
+        expect(shimPid(test.files(id))).toBeUndefined();
+      },
+    );
+
     it('signals the process group and resolves when it has ended', async () => {
       const id = await test.run(sh("trap 'exit 3' TERM; sleep 3600 & wait"));
       await test.runtime.stopContainer(id, 60);
@@ -262,6 +287,23 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
       );
       const pid = Number(readFileSync(pidFile, 'utf8'));
       await expect.poll(() => livingGroups([pid])).toEqual([]);
+    });
+
+    it('also if it leaves a process behind that keeps its output open', async () => {
+      const id = await test.run(sh('sleep 3600'));
+      await test.runtime.execSync(id, ['true'], 10_000);
+      const pipes = () => process.getActiveResourcesInfo().filter((name) => name === 'PipeWrap').length;
+      const before = pipes();
+      const script = `
+        const child = require('node:child_process').spawn('sleep', ['3600'], { detached: true, stdio: 'inherit' });
+        require('node:fs').writeFileSync('pid', String(child.pid));
+        child.unref();`;
+      const running = test.runtime.execSync(id, [process.execPath, '-e', script], 2000);
+      await expect(running).rejects.toThrow('command timed out after 2000 ms');
+      const pid = Number(readFileSync(join(test.files(id), 'root', 'pid'), 'utf8'));
+      await expect.poll(pipes).toBe(before);
+      expect(livingGroups([pid])).toEqual([pid]);
+      process.kill(pid, 'SIGKILL');
     });
 
     it('a command ends with its container', async () => {
@@ -538,6 +580,22 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
         test.runtime.removePodSandbox!(test.sandboxID),
       ]);
       expect(test.filesLeft()).toEqual([]);
+    });
+
+    it('a static pod that comes back while its sandbox is being removed keeps its new files', async () => {
+      const logs = test.directory.logDirectory(test.pod.metadata);
+      mkdirSync(logs);
+      for (let i = 0; i < 1000; i++) writeFileSync(join(logs, String(i)), '');
+      const removing = test.runtime.removePodSandbox!(test.sandboxID);
+      while (existsSync(logs) && readdirSync(logs).length === 1000) await setImmediate();
+      test.sandboxID = await test.runtime.runPodSandbox!({ pod: test.pod, attempt: 1 });
+      const id = await test.create(sh('echo hello'));
+      await removing;
+      await test.runtime.startContainer(id);
+      expect(await test.exited(id)).toMatchObject({ exitCode: 0 });
+      await test.restart();
+      expect(await test.status(id)).toMatchObject({ exitCode: 0 });
+      expect(test.log()).toBe('hello\n');
     });
 
     it('a stopped sandbox has no processes, and a removed one leaves no files', async () => {

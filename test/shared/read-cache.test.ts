@@ -46,6 +46,24 @@ it('a list removes what it does not have, and nothing that has been written or r
   expect(cache.values()).toEqual([]);
 });
 
+it('nothing is stored for a key while a change of it is in progress, whatever else has changed or ended', async () => {
+  const cache = cacheWith({ a: 'old' });
+  const ends: (() => void)[] = [];
+  const changes = [1, 2].map(() => cache.change('a', new Promise<void>((resolve) => ends.push(resolve))));
+  const isStored = (): boolean => cache.store('a', 'read', cache.begin());
+  expect([cache.get('a'), isStored(), cache.store('b', 'read', cache.begin())]).toEqual([undefined, false, true]);
+  cache.invalidate('a');
+  ends[0]!();
+  await changes[0];
+  const duringTheOther = cache.begin();
+  expect(isStored()).toBe(false);
+  ends[1]!();
+  await changes[1];
+  expect([cache.store('a', 'read', duringTheOther), isStored()]).toEqual([false, true]);
+  await expect(cache.change('a', Promise.reject(new Error('refused')))).rejects.toThrow('refused');
+  expect([cache.get('a'), isStored()]).toEqual([undefined, true]);
+});
+
 it('what was removed needs no memory after the next list', () => {
   const cache = cacheWith({ a: 'old' });
   cache.invalidate('a');

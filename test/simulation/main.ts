@@ -51,7 +51,11 @@ const program = new Command('npm run simulate --')
   .option('--stop', 'end at the first seed that fails', false)
   .option('--trace', 'print all that happens', false)
   .option('--no-shrink', 'do not make failing seeds smaller')
-  .option('--coverage', 'say which share of the statements of each area have run', false)
+  .option(
+    '--coverage',
+    'say which share of the statements of each area have run; alone, it runs some seeds of all settings',
+    false,
+  )
   .option(
     '--bugs [names...]',
     'with bugs put into the library, tell which seed finds each: those of test/simulation/bugs',

@@ -306,8 +306,10 @@ export class Network {
           call.status = status;
           if (headers['retry-after'] !== undefined) call.retryAfterMs = Number(headers['retry-after']) * 1_000;
           world.note(process.name, `← ${call.id}`, status, text.length);
-          if (status < 300)
-            return resolve({ statusCode: status, headers, text, json: () => JSON.parse(text) as unknown });
+          if (status < 300) {
+            let body: unknown;
+            return resolve({ statusCode: status, headers, text, json: () => (body ??= JSON.parse(text)) });
+          }
           const response = { statusCode: status, headers, body: Buffer.from(text) };
           void errorOfResponse(response, noCredentials, process.clock.now()).then(reject, reject);
         });
@@ -384,12 +386,12 @@ export class Network {
     body: string | undefined,
     onDone: (settled: Settled) => void,
   ): void {
-    const chunks: Buffer[] = [];
+    let text = '';
     const response = new DirectResponse({
       onHead() {},
-      onChunk: (chunk) => chunks.push(chunk),
+      onChunk: (chunk) => void (text += chunk),
       onEnd: (isCut, { statusCode, headers }) => {
-        if (!isCut) onDone({ status: statusCode, headers, text: Buffer.concat(chunks).toString() });
+        if (!isCut) onDone({ status: statusCode, headers, text });
       },
     });
     void this.#server.serve(new DirectRequest(method, target, headers, body), response);
@@ -486,24 +488,28 @@ export class Network {
         if (isClosed || !process.isAlive) return;
         if (!this.isServerUp) return handle.cut();
         if (refused !== undefined) return void deliver(() => void refuse(refusalOf(refused, this.#busy.integer(1, 3))));
-        const before: Buffer[] = [];
+        let isAccepted = false;
+        let refusal = '';
         response = new DirectResponse({
-          onHead: (status) =>
+          onHead: (status) => {
+            isAccepted = true;
             deliver(() => {
               isOpen = true;
               world.note(process.name, '← watch', status);
               resolve({ statusCode: status, body });
-            }),
-          onChunk: (chunk) => {
-            before.push(chunk);
+            });
+          },
+          onChunk: (text) => {
+            if (!isAccepted) refusal += text;
             deliver(() => {
-              world.note(process.name, '← event', summaryOf(chunk));
+              const chunk = Buffer.from(text);
+              world.note(process.name, '← event', `${summaryOf(text)} ${chunk.length}`);
               chunks.push(chunk);
               wake();
             });
           },
           onEnd: (isCut, { statusCode, headers }) => {
-            const settled = { status: statusCode, headers, text: Buffer.concat(before).toString() };
+            const settled = { status: statusCode, headers, text: refusal };
             deliver(() => {
               if (!isOpen) void refuse(settled);
               else if (isCut) cut();
@@ -531,10 +537,9 @@ function refusalOf({ code, reason }: Refusal, retryAfterSeconds: number): Settle
 }
 
 /** What a line of a watch is about, without parsing it. */
-function summaryOf(chunk: Buffer): string {
-  const text = chunk.toString();
+function summaryOf(text: string): string {
   const [, type] = /^\{"type":"([A-Z]+)"/.exec(text) ?? [];
   const [, name] = /"name":"([^"]+)"/.exec(text) ?? [];
   const [, revision] = /"resourceVersion":"(\d+)"/.exec(text) ?? [];
-  return `${type ?? ''} ${name ?? ''}@${revision ?? ''} ${chunk.length}`;
+  return `${type ?? ''} ${name ?? ''}@${revision ?? ''}`;
 }

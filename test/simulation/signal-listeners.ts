@@ -18,6 +18,11 @@ export class SignalListeners {
         super();
         signals.add(this.signal);
       }
+
+      override abort(reason?: unknown): void {
+        super.abort(reason);
+        signals.delete(this.signal);
+      }
     };
     const { prototype } = LightAbortSignal;
     const { addEventListener: add, removeEventListener: remove } = prototype;
@@ -25,7 +30,9 @@ export class SignalListeners {
     const light = this.#light;
     const counted = (real: Listen, change: number): Listen =>
       function (this: LightAbortSignal, type, listener) {
-        light.set(this, (light.get(this) ?? 0) + change);
+        const count = (light.get(this) ?? 0) + change;
+        if (count > 0 && !this.aborted) light.set(this, count);
+        else light.delete(this);
         real.call(this, type, listener);
       };
     prototype.addEventListener = counted(add, 1);

@@ -32,6 +32,8 @@ export class SimulatedCluster {
   readonly pods = new Map<string, PodWrite['pod']>();
   /** When which pod was removed, by UID. */
   readonly removedMs = new Map<string, number>();
+  /** Called with each version of each pod. */
+  onWrite: ((pod: PodWrite['pod']) => void) | undefined;
   readonly #world: World;
   /** When the network was down. */
   readonly partitions: { readonly fromMs: number; readonly toMs: number }[] = [];
@@ -53,6 +55,7 @@ export class SimulatedCluster {
         this.pods.delete(name);
       } else this.pods.set(name, pod);
       world.note('store', type, `${name}@${resourceVersion ?? ''}`, uid, pod.status?.message ?? '');
+      this.onWrite?.(pod);
     });
     this.network = new Network(world, this.server, this.history);
   }

@@ -10,8 +10,11 @@ type Write = { readonly offset: number; readonly bytes: Buffer } | { readonly tr
 class Content {
   size = 0;
   #buffer = Buffer.alloc(0);
+  /** Until the next write. */
+  #read: Buffer | undefined;
 
   apply(write: Write): void {
+    this.#read = undefined;
     if ('truncate' in write) {
       this.size = write.truncate;
       return;
@@ -26,8 +29,9 @@ class Content {
     this.size = Math.max(this.size, end);
   }
 
+  /** The same buffer until something is written, so that it can be told from another content. */
   read(): Buffer {
-    return Buffer.from(this.#buffer.subarray(0, this.size));
+    return (this.#read ??= Buffer.from(this.#buffer.subarray(0, this.size)));
   }
 }
 
@@ -49,6 +53,7 @@ class Inode {
 
   /** What a power loss may leave. @param survives whether a write that is not durable does */
   possible(survives: () => boolean): Buffer {
+    if (this.#pending.length === 0) return this.durable;
     const content = new Content();
     content.apply({ offset: 0, bytes: this.#durable.read() });
     for (const write of this.#pending) if (survives()) content.apply(write);
@@ -155,7 +160,7 @@ export class SimulatedDisk {
             const file = this.#files.get(path);
             if (this.isBroken) reject(errno('EIO', path));
             else if (file === undefined) reject(errno('ENOENT', path));
-            else resolve(file.visible.read());
+            else resolve(Buffer.from(file.visible.read()));
           });
         }),
       list: (path) =>

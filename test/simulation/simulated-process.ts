@@ -41,7 +41,7 @@ export class SimulatedProcess {
         this.#timers.add(stoppable);
         return stoppable;
       },
-      yieldToEventLoop: () => new Promise((resolve) => void this.receive(0, resolve)),
+      yieldToEventLoop: () => new Promise((resolve) => void this.receive(0, () => resolve())),
     };
   }
 
@@ -58,13 +58,17 @@ export class SimulatedProcess {
     return this.#timers.size;
   }
 
-  /** Something from outside reaches this process after `delayMs`: not if it is dead by then, later if it is paused. */
-  receive(delayMs: number, run: () => void): Timer {
+  /**
+   * Something from outside reaches this process after `delayMs`: not if it is dead by then, later if it is paused.
+   * @param run gets when it arrived, by the clock of this process
+   */
+  receive(delayMs: number, run: (arrivedMs: number) => void): Timer {
     let isStopped = false;
     const deliver = (): void => {
       if (isStopped || !this.#isAlive) return;
-      if (this.#held === undefined) run();
-      else this.#held.push(() => void (isStopped || run()));
+      const arrivedMs = this.clock.monotonicMs();
+      if (this.#held === undefined) run(arrivedMs);
+      else this.#held.push(() => void (isStopped || run(arrivedMs)));
     };
     const event = this.world.at(delayMs, deliver);
     return {

@@ -10,5 +10,5 @@ describe.each([...settings.values()])('the simulation of $name', (setting) => {
     expect(first.violations).toEqual([]);
     const second = await runSeed(setting, '1', { size });
     expect(second.hash).toBe(first.hash);
-  });
+  }, 180_000);
 });

@@ -150,7 +150,7 @@ const rows = {
       sentence: 'default/a is Running; version 1 has been unsent for 41 s: the manager has no client.',
     },
   ],
-  'not-started': [
+  'not-running': [
     {
       state: 'start() was not called',
       make: () => {
@@ -159,7 +159,7 @@ const rows = {
         h.set('a', '1');
         return after(41, h);
       },
-      explanation: { cause: { kind: 'not-started', since: start } },
+      explanation: { cause: { kind: 'not-running', state: 'created', since: start } },
       sentence: 'default/a is Running; version 1 has been unsent for 41 s: start() was not called.',
     },
     {
@@ -184,8 +184,6 @@ const rows = {
       sentence:
         'default/a is Succeeded; an earlier run accepted this status at 03:00:00Z and did not send it; version 1 was set just now: start() was not called.',
     },
-  ],
-  stopped: [
     {
       state: 'stop() was called',
       make: async () => {
@@ -195,7 +193,7 @@ const rows = {
         await h.manager.stop();
         return h;
       },
-      explanation: { cause: { kind: 'stopped', since: start } },
+      explanation: { cause: { kind: 'not-running', state: 'stopped', since: start } },
       sentence: 'default/a is Running; version 1 was set just now: stop() was called.',
     },
   ],
@@ -222,7 +220,7 @@ const rows = {
           3,
           running((h) => h.client.hold({ verb: 'patch' })),
         ),
-      explanation: { cause: { kind: 'response', verb: 'patch', lastError: undefined, since: start } },
+      explanation: { cause: { kind: 'response', verb: 'patch', since: start }, lastError: undefined },
       sentence: 'default/a is Running; version 1 has been unsent for 3 s: PATCH waits for a response.',
     },
     {
@@ -244,7 +242,7 @@ const rows = {
     {
       state: 'a request without a connection',
       make: () => after(3, running(undefined, { client: new QueueingClient() })),
-      explanation: { cause: { kind: 'connection', verb: 'get', lastError: undefined, since: start } },
+      explanation: { cause: { kind: 'connection', verb: 'get', since: start }, lastError: undefined },
       sentence: 'default/a is Running; version 1 has been unsent for 3 s: GET waits for a connection.',
     },
   ],
@@ -294,7 +292,10 @@ const rows = {
         h.set('a', '1');
         return after(5, h);
       },
-      explanation: { cause: { kind: 'retry-after', since: start }, nextTryAt: '2026-01-02T03:04:25Z' },
+      explanation: {
+        cause: { kind: 'retry-after', since: start, nextTryAt: '2026-01-02T03:04:25Z' },
+        nextTryAt: '2026-01-02T03:04:25Z',
+      },
       sentence:
         'default/a is Running; version 1 has been unsent for 5 s: the API server has asked this client to pause; next try in 15 s.',
     },
@@ -321,6 +322,7 @@ const rows = {
           statusCode: 403,
           message: '403 Forbidden: pods "a" is forbidden: User "x" cannot patch resource "pods/status"',
           tries: 6,
+          nextTryAt: '2026-01-02T03:05:07Z',
           since: '2026-01-02T03:04:06Z',
         },
       },
@@ -449,6 +451,7 @@ const rows = {
           fields: ['message'],
           managers: ['kube-foo'],
           timesSent: 4,
+          nextTryAt: '2026-01-02T03:05:10Z',
           since: '2026-01-02T03:04:35Z',
         },
         unsentSince: '2026-01-02T03:04:35Z',

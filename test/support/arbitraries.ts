@@ -46,7 +46,9 @@ export interface PodStatusArbitraryOptions {
  * Canonical pod statuses with every field that a pod status can have, each of them absent or
  * present, and with the values that are easy to lose: present but empty, null, false.
  */
-function createPodStatusArbitrary({ unknownFields = false }: PodStatusArbitraryOptions = {}): fc.Arbitrary<PodStatus> {
+export function createPodStatusArbitrary({
+  unknownFields = false,
+}: PodStatusArbitraryOptions = {}): fc.Arbitrary<PodStatus> {
   const unknownValue = fc
     .constantFrom<unknown>(1, 'new', true, ['a'], [{ name: 'a' }], { 'x-new': 1 }, { 'x-new': 2, other: {} })
     // A new value each time, because some tests modify it.

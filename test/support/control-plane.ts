@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { generateKeyPairSync, randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { accessSync, constants } from 'node:fs';
 import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
@@ -84,8 +84,8 @@ export interface ControlPlane {
   killAPIServer(): Promise<void>;
   /** Freezes the API server with SIGSTOP, which SIGCONT ends. */
   signalAPIServer(signal: 'SIGSTOP' | 'SIGCONT'): void;
-  /** Starts it again on the same port and data, and waits until it is ready. */
-  startAPIServer(): Promise<void>;
+  /** Starts it again on the same port and data, with more `flags`, and waits until it is ready. */
+  startAPIServer(flags?: readonly string[]): Promise<void>;
   /** Stops all servers and removes the data, unless it is in a `folder` of its own. May be called twice. */
   stop(): Promise<void>;
 }
@@ -181,7 +181,7 @@ async function startOnce({
   let caData = '';
   let apiServer: ServerProcess | undefined;
 
-  async function startAPIServer(): Promise<void> {
+  async function startAPIServer(flags: readonly string[] = []): Promise<void> {
     if (apiServer?.isAlive() === true) return;
     apiServer = processes.start('kube-apiserver', path.join(assets, 'kube-apiserver'), [
       `--etcd-servers=${etcdUrl}`,
@@ -198,6 +198,7 @@ async function startOnce({
       '--service-cluster-ip-range=10.0.0.0/24',
       ...(pki?.apiServerFlags ?? []),
       ...apiServerFlags,
+      ...flags,
     ]);
     caData = await waitUntilReady(url, caFile, token('admin'), [etcd, apiServer], signal);
   }
@@ -337,22 +338,27 @@ async function waitFor(
   }
 }
 
+/**
+ * Ports on which nobody listens. They are none of those that a kernel gives to connections and to who listens on port 0
+ * (from 32768 on Linux), so another test does not get one before it is used.
+ */
 export async function freePorts(count: number, address = '127.0.0.1'): Promise<number[]> {
-  // All are open at the same time, so that no port is returned twice.
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer().listen(0, address);
-      await once(server, 'listening');
-      return server;
-    }),
-  );
-  return Promise.all(
-    servers.map(async (server) => {
-      const address = server.address();
-      server.close();
-      await once(server, 'close');
-      if (address === null || typeof address === 'string') throw new Error('Expected a TCP address');
-      return address.port;
-    }),
-  );
+  const ports = new Set<number>();
+  while (ports.size < count) {
+    const port = randomInt(20_000, 30_000);
+    if (await isFree(port, address)) ports.add(port);
+  }
+  return [...ports];
+}
+
+async function isFree(port: number, address: string): Promise<boolean> {
+  const server = createServer().listen(port, address);
+  try {
+    await once(server, 'listening');
+  } catch {
+    return false;
+  }
+  server.close();
+  await once(server, 'close');
+  return true;
 }

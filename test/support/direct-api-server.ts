@@ -159,13 +159,12 @@ interface Settle<T> {
 }
 
 function buffered({ resolve, reject, end, cutError, errorOf }: Settle<KubeResponse>) {
-  const chunks: Buffer[] = [];
+  let text = '';
   return {
     onHead() {},
-    onChunk: (chunk: Buffer) => void chunks.push(chunk),
+    onChunk: (chunk: string) => void (text += chunk),
     onEnd(isCut: boolean, { statusCode, headers }: Head) {
       end();
-      const text = Buffer.concat(chunks).toString();
       if (isCut) reject(cutError());
       else if (statusCode < 300) resolve({ statusCode, headers, text, json: () => JSON.parse(text) as unknown });
       else void errorOf(statusCode, headers, text).then(reject);
@@ -197,8 +196,8 @@ function streamed({ resolve, reject, end, abort, cutError, errorOf }: Settle<Kub
       isOpen = true;
       resolve({ statusCode, body });
     },
-    onChunk(chunk: Buffer) {
-      chunks.push(chunk);
+    onChunk(chunk: string) {
+      chunks.push(Buffer.from(chunk));
       wake();
     },
     onEnd(isCut: boolean, { statusCode, headers }: Head) {

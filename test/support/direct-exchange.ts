@@ -28,7 +28,7 @@ export class DirectRequest extends EventEmitter implements ServerRequest {
 
 interface ResponseHandlers {
   readonly onHead: (statusCode: number) => void;
-  readonly onChunk: (chunk: Buffer) => void;
+  readonly onChunk: (text: string) => void;
   readonly onEnd: (
     isCut: boolean,
     head: { readonly statusCode: number; readonly headers: Record<string, string> },
@@ -68,7 +68,7 @@ export class DirectResponse extends EventEmitter implements ServerResponse {
   }
 
   write(chunk: string | Uint8Array): boolean {
-    if (!this.#isOver) this.#handlers.onChunk(Buffer.from(chunk as string));
+    if (!this.#isOver) this.#handlers.onChunk(typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString());
     return true;
   }
 

@@ -73,6 +73,15 @@ class TestCloud implements PodProvider {
     this.clock.afterFunc(isStubborn ? gracePeriodSeconds * 1000 : 50, () => this.pods.delete(uid));
   }
 
+  async killContainer(...[{ uid }, name, { restartCount }]: Parameters<NonNullable<PodProvider['killContainer']>>) {
+    this.clock.afterFunc(50, () => {
+      const before = this.pods.get(uid);
+      if (before?.state !== 'running' || before.restartCount !== restartCount) return;
+      const exit = { exitCode: 137, finishedAt: new Date(this.clock.now()) };
+      this.set({ ...before, state: 'stopped', containers: [{ name, exit }] });
+    });
+  }
+
   async getPod({ uid }: { readonly uid: string }): Promise<ProviderPod | undefined> {
     return this.pods.get(uid);
   }
@@ -159,11 +168,11 @@ describe('checkPodProvider', () => {
   });
 
   it('with the three methods that a provider must have, the other rules are not in the list', async () => {
-    const missing = { updatePod: undefined, getPod: undefined, notifyPods: undefined };
+    const missing = { updatePod: undefined, getPod: undefined, notifyPods: undefined, killContainer: undefined };
     const { results } = await check(() => ({ ...missing, logs: undefined, exec: undefined, stats: undefined }));
     expect(results.filter(({ passed }) => !passed)).toEqual([]);
     const rules = results.map(({ rule }) => rule);
-    for (const rule of ['update-repeatable', 'get-pod', 'notified', 'log-ends', 'exec-result', 'stats'])
+    for (const rule of ['update-repeatable', 'get-pod', 'kill-ends', 'notified', 'log-ends', 'exec-result', 'stats'])
       expect(rules).not.toContain(rule);
   });
 
@@ -407,6 +416,87 @@ describe('checkPodProvider', () => {
           return { ...ended.get(pod.uid), restartCount: pod.restartCount };
         })(c);
       },
+    ],
+    ['kill-ends', 'killContainer is only a request to somebody', () => ({ killContainer: async () => {} })],
+    [
+      'kill-ends',
+      'killing needs a permission that the provider does not have',
+      () => ({ killContainer: () => Promise.reject(new Error('403')) }),
+    ],
+    [
+      'kill-reported',
+      'the pod is removed, as by deletePod',
+      (c) => ({ killContainer: async ({ uid }) => void c.pods.delete(uid) }),
+    ],
+    [
+      'kill-reported',
+      'the end has no exit code',
+      (c) => ({
+        killContainer: async ({ uid }) => {
+          const pod = c.pods.get(uid);
+          if (pod !== undefined) c.set({ ...pod, state: 'stopped', containers: undefined });
+        },
+      }),
+    ],
+    [
+      'kill-reported',
+      'the cloud says why the pod has stopped',
+      (c) => ({
+        killContainer: async (pod, name, call) => {
+          await c.killContainer(pod, name, call);
+          c.clock.afterFunc(60, () => {
+            const killed = c.pods.get(pod.uid);
+            if (killed?.state === 'stopped') c.set({ ...killed, reason: 'Killed' });
+          });
+        },
+      }),
+    ],
+    [
+      'kill-reported',
+      'only the container ends, although the node restarts pods',
+      (c) => ({
+        killContainer: async ({ uid }, name) => {
+          const pod = c.pods.get(uid);
+          if (pod !== undefined) c.set({ ...pod, containers: [{ name, exit: { exitCode: 137 } }] });
+        },
+      }),
+    ],
+    [
+      'kill-repeatable',
+      'killing what has ended is an error',
+      (c) => ({
+        killContainer: async (pod, name, call) => {
+          if (c.pods.get(pod.uid)?.state === 'stopped') throw new Error('409');
+          await c.killContainer(pod, name, call);
+        },
+      }),
+    ],
+    [
+      'kill-repeatable',
+      'the present run is ended, whatever `restartCount` says',
+      (c) => ({
+        killContainer: (pod, name, call) =>
+          c.killContainer(pod, name, { ...call, restartCount: c.pods.get(pod.uid)?.restartCount ?? 0 }),
+      }),
+    ],
+    [
+      'kill-unknown',
+      'killing what is unknown is an error',
+      (c) => ({
+        killContainer: async (pod, name, call) => {
+          if (!c.pods.has(pod.uid)) throw new Error('404');
+          await c.killContainer(pod, name, call);
+        },
+      }),
+    ],
+    [
+      'kill-others',
+      'all containers with this name are ended',
+      (c) => ({
+        killContainer: async (pod, name, call) => {
+          for (const uid of c.pods.keys()) await c.killContainer({ ...pod, uid }, name, call);
+        },
+      }),
     ],
     ['notified', 'nothing is notified', () => ({ notifyPods: () => () => {} })],
     [

@@ -26,7 +26,7 @@ describe('a pod that is missing in the list', () => {
     expect(test.cloud.callsOf('deletePod')).toEqual([]);
   });
 
-  it('in three lists in a row fails with the reason LostByProvider, and is deleted in case it comes back', async () => {
+  it('in three lists in a row fails with the reason LostByProvider, is logged, and is deleted in case it comes back', async () => {
     await test.runningPod();
     test.cloud.lose('web');
     await test.advance(25_000);
@@ -43,6 +43,10 @@ describe('a pod that is missing in the list', () => {
     ]);
     expect(test.cloud.callsOf('createPod')).toHaveLength(1);
     expect(test.cloud.callsOf('deletePod')).toHaveLength(1);
+    const lines = test.logger.lines.filter(({ level }) => level === 'warn');
+    expect(lines).toMatchObject([
+      { message: 'The provider has lost the pod', fields: { pod: 'default/web', node: 'node-a' } },
+    ]);
   });
 
   it('is created again with the same UID, if that is wanted', async () => {

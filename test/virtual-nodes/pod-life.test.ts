@@ -165,6 +165,17 @@ describe('the life of a pod', () => {
     expect(test.cloud.updates[0]?.previous?.metadata.labels).toBeUndefined();
   });
 
+  it('a notification of the end causes no list: there is nothing more to see', async () => {
+    await test.startNodes(['node-a'], { provider: test.cloud.withNotifications() });
+    await test.create(podOf('web', { restartPolicy: 'Never' }));
+    await test.advance(7000);
+    const lists = test.cloud.callsOf('listPods').length;
+    test.cloud.stop('web');
+    await test.advance(3000);
+    expect(test.status('web')?.phase).toBe('Succeeded');
+    expect(test.cloud.callsOf('listPods')).toHaveLength(lists);
+  });
+
   it('a notification is reported without a list, and a gap causes one', async () => {
     await test.startNodes(['node-a'], { provider: test.cloud.withNotifications() });
     await test.create(podOf());

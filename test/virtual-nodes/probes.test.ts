@@ -327,6 +327,24 @@ describe('with `restarts: node`, a pod that killContainer has stopped', () => {
   });
 });
 
+it('a run that started while no process had the node is neither started nor ready before its own probes', async () => {
+  const probes = { startupProbe: { ...command, failureThreshold: 60 }, readinessProbe: command };
+  await run(probed(probes));
+  await until(isReady);
+  await test.stopNodes();
+  exec = () => 1;
+  test.cloud.report('web', { containers: [{ name: 'app', restartCount: 1, startedAt: new Date(test.clock.now()) }] });
+  await test.clock.advanceAsync(60_000, () => settle(test.clock, test.server));
+  await test.startNodes(['node-a'], { provider: provider() });
+  await test.advance(3000);
+  const containerOf = () => test.status('web')?.containerStatuses?.[0];
+  expect(containerOf()).toMatchObject({ restartCount: 1, started: false, ready: false, state: { running: {} } });
+  await test.advance(20_000);
+  expect(containerOf()).toMatchObject({ restartCount: 1, started: false, ready: false });
+  exec = () => 0;
+  await until(isReady);
+});
+
 it('with `undeclared: warn`, an Event says which method a probe lacks', async () => {
   const lacking = { exec: undefined, killContainer: undefined };
   await test.startNodes(['node-a'], { provider: provider(lacking), undeclared: 'warn' });
@@ -348,6 +366,18 @@ describe('nothing is probed', () => {
     commands.length = 0;
     await test.advance(60_000);
     expect(commands).toEqual([]);
+  });
+
+  it('in a container that has ended for good, and nothing is done for it while another one runs', async () => {
+    const containers = ['app', 'job'].map((name) => ({ name, image: 'i', readinessProbe: command }));
+    await run(podOf('web', { containers, restartPolicy: 'OnFailure' }));
+    test.cloud.report('web', { containers: [{ name: 'app' }, { name: 'job', exit: { exitCode: 0 } }] });
+    await test.advance(10_000);
+    commands.length = 0;
+    test.writes.length = 0;
+    await test.advance(60_000);
+    expect(new Set(commands.map(({ container }) => container))).toEqual(new Set(['app']));
+    expect(test.writes.filter((write) => write.includes('/pods/'))).toEqual([]);
   });
 
   it('for liveness while its pod ends', async () => {

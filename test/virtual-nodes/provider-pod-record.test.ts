@@ -4,7 +4,7 @@ import type { ProviderPod } from 'kubelet-status-manager/virtual-nodes';
 import { podHash } from '../../src/virtual-nodes/pods/pod-hash.ts';
 import {
   type NextCall,
-  type PodOperation,
+  type ProviderPodOperation,
   type ProviderPodPolicy,
   type ProviderPodRecord,
   type ProviderPodReport,
@@ -85,7 +85,7 @@ function inState(name: string, fields: Partial<ProviderPodRecord> = {}): Provide
   return Object.freeze({ ...unknownProviderPod, state: Object.freeze(state), observation, missingLists, ...fields });
 }
 
-const failed = (operation: PodOperation, isPermanent: boolean): ProviderPodReport => ({
+const failed = (operation: ProviderPodOperation, isPermanent: boolean): ProviderPodReport => ({
   ...{ kind: 'failed', operation, isPermanent, pod: wanted },
   failure: { reason: 'Failed', message: 'no quota' },
 });
@@ -195,7 +195,7 @@ it('a report leads from each state to the next one', () => {
 
 const running = (mayExist: boolean): WantedPod => ({ kind: 'running', pod: wanted, mayExist });
 const ended = (hasObject: boolean, mayExist: boolean): WantedPod => ({ kind: 'ended', hasObject, mayExist });
-const backOff = (operation: PodOperation, untilMs = nowMs + 1): Partial<ProviderPodRecord> => ({
+const backOff = (operation: ProviderPodOperation, untilMs = nowMs + 1): Partial<ProviderPodRecord> => ({
   backOff: { operation, delayMs: 1000, untilMs, message: 'no quota' },
 });
 
@@ -525,7 +525,7 @@ it('a failed call is followed by a back-off, or by the end of the pod when its c
 
 it('delays double up to a maximum; one that the cloud requests changes neither the next nor that of another operation', () => {
   let record = inState('reported');
-  const delayAfter = (operation: PodOperation, retryAfterMs?: number): number => {
+  const delayAfter = (operation: ProviderPodOperation, retryAfterMs?: number): number => {
     const report = { ...failed(operation, false), retryAfterMs } as ProviderPodReport;
     ({ record } = reconcileProviderPod(record, { report, isUnlisted: false, nowMs }, policy));
     return record.backOff!.untilMs - nowMs;

@@ -60,6 +60,29 @@ async function metric(series: string): Promise<number | undefined> {
   return line === undefined ? undefined : Number(line.split(' ').at(-1));
 }
 
+it('many nodes are inspected at most a tenth of the time, however often clients ask', async () => {
+  await start();
+  const { nodes, clock, logger } = test;
+  let inspections = 0;
+  const slow = Object.create(nodes, {
+    inspect: {
+      value: () => {
+        inspections += 1;
+        clock.advance(400);
+        return nodes.inspect();
+      },
+    },
+    forEachNode: { value: nodes.forEachNode.bind(nodes) },
+    node: { value: nodes.node.bind(nodes) },
+  }) as typeof nodes;
+  await server?.close();
+  server = await serveVirtualNodes(slow, { port: 0, clock, logger });
+  clock.advance(10_000);
+  inspections = 0;
+  for (let i = 0; i < 10; i++) for (const path of ['/readyz', '/statusz/pods.json']) await get(path);
+  expect(inspections).toBe(1);
+});
+
 describe('/readyz of virtual nodes', () => {
   it('fails until the Nodes are registered and the provider has listed its pods, and when they stop', async () => {
     test.server.faults.next({ resource: 'nodes', count: always }, fault.status(403));
@@ -147,12 +170,18 @@ describe('/statusz/ of virtual nodes', () => {
         ),
       ],
       nodes: [
-        { nodeName: 'node-b', state: 'running', pods: 1, failingPods: 1, problem: expect.stringContaining('no quota') },
+        {
+          ...{ nodeName: 'node-b', state: 'running', pods: 1, failingPods: 1 },
+          problem: expect.stringMatching(/for a pod, since 03:04:0\dZ for b_default: no quota$/),
+        },
         { nodeName: 'node-a', state: 'running', pods: 1, failingPods: 0 },
       ],
       pods: [
         { podName: 'a', nodeName: 'node-a', phase: 'Running' },
-        { podName: 'b', nodeName: 'node-b', phase: 'Pending', lastError: expect.stringContaining('no quota') },
+        {
+          ...{ podName: 'b', nodeName: 'node-b', phase: 'Pending', lastError: expect.stringContaining('no quota') },
+          waitingFor: { kind: 'provider', since: expect.stringMatching(/^2026-01-02T03:04:0\dZ$/) },
+        },
       ],
     });
     const { text } = await get(`/statusz/pods/${uid}.json`);

@@ -126,6 +126,27 @@ describe('with `restarts: node`, a pod that has stopped', () => {
     expect(test.logger.errors).toEqual([]);
   });
 
+  it('has run once more, whatever a report that is out of date shows of a container that has ended', async () => {
+    await test.startNodes();
+    const names = ['app', 'job'];
+    await test.create(podOf('web', { containers: names.map((name) => ({ name, image: 'i' })) }));
+    await test.advance(7000);
+    const exit = { exitCode: 1 };
+    for (const containers of [
+      [{ name: 'app', exit }, { name: 'job' }],
+      [{ name: 'app' }, { name: 'job' }],
+    ]) {
+      test.cloud.report('web', { state: 'running', containers });
+      await test.advance(6000);
+      expect(container()).toMatchObject({ restartCount: 0, state: { terminated: exit } });
+    }
+    test.cloud.stop('web', 1);
+    await test.advance(15_000);
+    expect(container()).toMatchObject({ restartCount: 1, state: { running: {} } });
+    expect(counts()).toEqual([0, 1]);
+    expect(test.logger.errors).toEqual([]);
+  });
+
   it.each(['Always', 'OnFailure'] as const)('with %s, its init containers stay completed', async (restartPolicy) => {
     await test.startNodes();
     const initContainers = [{ name: 'init', image: 'i' }];
@@ -149,6 +170,46 @@ describe('with `restarts: node`, a pod that has stopped', () => {
     expect(test.condition('web', 'Initialized')).toBe('True');
     expect(test.logger.errors).toEqual([]);
   });
+
+  it.each(['Always', 'OnFailure'] as const)(
+    'with %s, shows an init container that has completed in the first run and fails in later ones',
+    async (restartPolicy) => {
+      await test.startNodes();
+      await test.create(podOf('web', { restartPolicy, initContainers: [{ name: 'init', image: 'i' }] }));
+      await test.advance(2000);
+      const exited = (name: string, exitCode: number) => ({ name, exit: { exitCode } });
+      test.cloud.report('web', { containers: [exited('init', 0), { name: 'app' }] });
+      await test.advance(6000);
+      test.cloud.report('web', { state: 'stopped', containers: [exited('init', 0), exited('app', 1)] });
+      await test.advance(8000);
+      const waiting = { name: 'app', waiting: { reason: 'PodInitializing' } };
+      const crash = async (exitCode: number): Promise<void> => {
+        test.cloud.report('web', { state: 'stopped', containers: [exited('init', exitCode), waiting] });
+        await test.advance(6000);
+      };
+      const error = { terminated: { exitCode: 2, reason: 'Error' } };
+      const crashLoop = { state: { waiting: { reason: 'CrashLoopBackOff' } }, lastState: error };
+      await crash(2);
+      // A container that has completed leaves that state only with Always. See `updateStatusInternal`.
+      const first = restartPolicy === 'Always' ? crashLoop : { state: error };
+      const initContainer = () => test.status('web')?.initContainerStatuses?.[0];
+      expect(initContainer()).toMatchObject({ restartCount: 1, ready: false, ...first });
+      expect(test.status('web')).toMatchObject({
+        phase: 'Running',
+        containerStatuses: [{ ready: false, state: { waiting: { reason: 'PodInitializing' } } }],
+      });
+      await test.advance(12_000);
+      expect(counts()).toEqual([0, 1, 2]);
+      await crash(2);
+      expect(initContainer()).toMatchObject({ restartCount: 2, ready: false, ...crashLoop });
+      await test.advance(22_000);
+      test.cloud.report('web', { state: 'running', containers: [exited('init', 0), { name: 'app' }] });
+      await test.advance(6000);
+      expect(initContainer()).toMatchObject({ ready: true, state: { terminated: { exitCode: 0 } } });
+      expect(container()).toMatchObject({ restartCount: 3, ready: true, state: { running: {} } });
+      expect(test.logger.errors).toEqual([]);
+    },
+  );
 
   it('fails with the reason of the cloud if it has one', async () => {
     await test.runningPod();

@@ -1,5 +1,5 @@
 import type { Clock } from '../../shared/clock.ts';
-import { type BackOffEntry, type BackOffRange, liveEntry, nextDelayMs } from '../../shared/exponential-back-off.ts';
+import { type BackOffEntry, type BackOffRange, unlessExpired, nextDelayMs } from '../../shared/exponential-back-off.ts';
 
 /** Options of `BackOff`. */
 export interface BackOffOptions {
@@ -76,6 +76,6 @@ export class BackOff {
   }
 
   #live(id: string, eventMs: number): Entry | undefined {
-    return liveEntry(this.#entries.get(id), eventMs, this.#expiresAfterMs);
+    return unlessExpired(this.#entries.get(id), eventMs, this.#expiresAfterMs);
   }
 }

@@ -7,7 +7,8 @@ import {
   leaseProblem,
   nodeStatusProblem,
 } from '../../node/index.ts';
-import { requirePort } from '../../shared/ports.ts';
+import { limitReads } from '../../shared/limit-reads.ts';
+import { requirePort, resolveClock } from '../../shared/ports.ts';
 import { agentProblems, runtimeProblem } from '../node-agent/agent-problems.ts';
 import type { NodeAgent } from '../node-agent/node-agent.ts';
 import type { NodeAgentInspection } from '../node-agent/node-agent-inspection.ts';
@@ -39,14 +40,15 @@ import type { NodeAgentInspection } from '../node-agent/node-agent-inspection.ts
  */
 export async function serveAgent(agent: NodeAgent, options: ServeAgentOptions = {}): Promise<AgentServer> {
   requirePort('agent', agent, ['inspect']);
+  const inspect = limitReads(resolveClock(options.clock), () => agent.inspect());
   return serveEndpoints(
     {
-      healthChecks: (nowMs) => healthChecks(agent.inspect(), nowMs),
-      readinessChecks: (nowMs) => readinessChecks(agent.inspect(), nowMs),
+      healthChecks: (nowMs) => healthChecks(inspect(), nowMs),
+      readinessChecks: (nowMs) => readinessChecks(inspect(), nowMs),
       page: {
         nodeName: agent.nodeName,
         manager: agent.statusManager,
-        problems: (nowMs) => agentProblems(agent.inspect(), nowMs),
+        problems: (nowMs) => agentProblems(inspect(), nowMs),
       },
     },
     options,

@@ -1,6 +1,6 @@
 import { platform } from 'node:os';
 import { type AbortSignalLike, untilAborted } from '../../shared/abort.ts';
-import { aBoolean, aSignal, numberFrom, type OptionChecks, requireOptions } from '../../shared/option-checks.ts';
+import { aBoolean, aSignal, notNegative, type OptionChecks, requireOptions } from '../../shared/option-checks.ts';
 import { requireSignal } from '../../shared/validate.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
 import type { Pod, ValidPod } from '../../kube/objects/types.ts';
@@ -31,9 +31,9 @@ const portCallsMs = 10_000;
 const eventsMs = 1000;
 
 const stopChecks: OptionChecks<NodeAgentStopOptions> = {
-  deadlineMs: numberFrom(0),
+  deadlineMs: notNegative,
   drain: aBoolean,
-  gracePeriodSeconds: numberFrom(0),
+  gracePeriodSeconds: notNegative,
   signal: aSignal,
   terminatePods: aBoolean,
 };

@@ -4,7 +4,8 @@ import {
   anAbsolutePath,
   duration,
   nested,
-  numberFrom,
+  notNegative,
+  percentage,
   optional,
   type OptionChecks,
   port,
@@ -48,9 +49,9 @@ const requiredRuntimeMethods = [
 const sandboxMethods = ['runPodSandbox', 'stopPodSandbox', 'removePodSandbox'] as const;
 
 const imageGCChecks = {
-  highThresholdPercent: numberFrom(0, 100),
-  lowThresholdPercent: numberFrom(0, 100),
-  minimumAgeMs: numberFrom(0),
+  highThresholdPercent: percentage,
+  lowThresholdPercent: percentage,
+  minimumAgeMs: notNegative,
 } satisfies OptionChecks<ImageGCPolicy>;
 
 const evictionChecks: OptionChecks<EvictionOptions> = {
@@ -58,9 +59,9 @@ const evictionChecks: OptionChecks<EvictionOptions> = {
   soft: unchecked,
   softGracePeriodMs: unchecked,
   minimumReclaim: unchecked,
-  maxPodGracePeriodSeconds: numberFrom(0),
+  maxPodGracePeriodSeconds: notNegative,
   rootDirectory: anAbsolutePath,
-  pressureTransitionPeriodMs: numberFrom(0),
+  pressureTransitionPeriodMs: notNegative,
 };
 
 const checks: OptionChecks<NodeAgentOptions> = {

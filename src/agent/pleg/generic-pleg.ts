@@ -52,7 +52,7 @@ export interface RuntimeInspection {
 const none: PlegContainerStates = new Map();
 
 /** Source: kubelet `podRecord`. */
-interface PodRecord {
+interface PlegPodRecord {
   readonly states: PlegContainerStates;
   /** The health of its devices. As in the kubelet's container manager, a change sends an event. */
   readonly health: string;
@@ -78,7 +78,7 @@ interface PodRecord {
 export class GenericPLEG {
   readonly #options: GenericPLEGOptions;
   /** By UID: the states that events have reported, of all pods in the runtime, with or without a worker. */
-  readonly #records = new Map<string, PodRecord>();
+  readonly #records = new Map<string, PlegPodRecord>();
   readonly #podsToReinspect = new Set<string>();
   /** Defined while the PLEG is running. */
   #podRelists: PodRelists | undefined;

@@ -1,4 +1,5 @@
 import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
+import { containerStatusesOf } from '../../status-manager/status/container-statuses.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import { isStaticPod } from '../../kube/pods/static-pods.ts';
 import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
@@ -57,7 +58,7 @@ const resourceMessages = {
 };
 
 /** For example a `ProberManager`. */
-export interface PodProbes extends Pick<
+export interface ProbeManager extends Pick<
   ProberManager,
   'addPod' | 'stopLivenessAndStartup' | 'removePod' | 'triggerReadiness'
 > {
@@ -86,7 +87,7 @@ export interface AgentPodSyncerOptions extends Pick<NodeContext, 'clock' | 'logg
   /** Why pods without hostNetwork cannot be started; empty if they can. */
   readonly networkErrors: () => readonly string[];
   readonly handlerRunner: BoundedHandlerRunner;
-  readonly probeManager: PodProbes;
+  readonly probeManager: ProbeManager;
   /** Default: pods need no volumes. */
   readonly volumeManager?: BoundedVolumeManager | undefined;
   readonly qosCgroups: Pick<QOSCgroups, 'update'>;
@@ -332,7 +333,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
       previous,
       // Divergence: in the kubelet a container in CrashLoopBackOff keeps waiting when its pod is evicted,
       // so terminatePod reports it as lost, although its exit code is known.
-      startFailures: podIsTerminal ? failuresBeforeFirstRun(startFailures, shown) : startFailures,
+      startFailures: podIsTerminal ? failuresBeforeFirstRun(startFailures, shown, previous) : startFailures,
       probeResults: probeManager.results,
       resizeConditions: statusManager.determinePodResizeStatus(uid, podIsTerminal),
       // Divergence: in the kubelet, a pod that has Succeeded can still exceed its deadline until it is cleaned up.
@@ -402,14 +403,13 @@ function whyEnded({ reason, message }: Pick<PodStatusInput, 'reason' | 'message'
   return { ...(reason && { reason }), ...(message && { message }) };
 }
 
-/** The failures of containers of which the runtime has no run. */
+/** The failures of containers that have no run in the runtime, and whose end has not been reported either. */
 function failuresBeforeFirstRun(
   startFailures: StartFailures | undefined,
   { containers }: RuntimePodStatus,
+  reported: PodStatusInput | undefined,
 ): StartFailures | undefined {
-  return (
-    startFailures && {
-      get: (name) => (containers.some((run) => run.name === name) ? undefined : startFailures.get(name)),
-    }
-  );
+  const ended = containerStatusesOf(reported).filter(({ state }) => state?.terminated != null);
+  const haveRun = new Set([...containers, ...ended].map(({ name }) => name));
+  return startFailures && { get: (name) => (haveRun.has(name) ? undefined : startFailures.get(name)) };
 }

@@ -2,6 +2,7 @@ import { formatGoDuration } from '../../shared/go-duration.ts';
 import { imageSizeBucket, type RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import { reasonOf } from '../../shared/logger.ts';
 import type { Clock } from '../../shared/clock.ts';
+import { InvalidResultError } from '../../shared/bounded-port.ts';
 import { Semaphore } from '../../shared/semaphore.ts';
 import type { Container, Pod, ValidPod } from '../../kube/objects/types.ts';
 import { createImagePullBackOff } from '../back-off/crash-loop-back-off.ts';
@@ -212,8 +213,8 @@ function defaultPullPolicy(image: string): string {
   return tag === 'latest' ? 'Always' : 'IfNotPresent';
 }
 
-/** A runtime sets it on an error of `pullImage` if the response was lost. */
+/** A runtime sets the field on an error of `pullImage` if the response was lost. */
 function mayHavePulled(thrown: unknown): boolean {
   const { cause = thrown } = thrown as Error;
-  return (cause as { readonly mayHavePulled?: boolean }).mayHavePulled === true;
+  return cause instanceof InvalidResultError || (cause as { readonly mayHavePulled?: boolean }).mayHavePulled === true;
 }

@@ -35,7 +35,7 @@ import { systemRandom } from '../../shared/entropy.ts';
 import { resolveClock, resolveLogger } from '../../shared/ports.ts';
 import { aBoolean } from '../../shared/option-checks.ts';
 
-/** For a pod without a scope: it has no volumes, or has ended and must not get any more. */
+/** For a pod without a scope: it has no volumes, or has ended and must not get new ones. */
 const notMounted = { signal: AbortSignal.abort(new Error('the volumes of the pod are not mounted')) };
 
 /** Options of `createRuntimeHelper`. */

@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import type { Entropy } from '../../shared/entropy.ts';
 import { issuer, type ServiceAccountTokens } from './token-issuer.ts';
 import type { Authenticated, User } from './users.ts';
@@ -47,5 +47,5 @@ export class Tokens {
 }
 
 function digestOf(token: string): Buffer {
-  return createHash('sha256').update(token).digest();
+  return hash('sha256', token, 'buffer');
 }

@@ -7,7 +7,7 @@ const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', '
 /** The media type of a discovery document for all groups. */
 const aggregatedDiscoveryType = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 
-export const version = {
+export const versionInfo = {
   major: '1',
   minor: '37',
   emulationMajor: '1',

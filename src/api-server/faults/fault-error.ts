@@ -1,5 +1,5 @@
 import { APIError } from '../../kube/client/api-error.ts';
-import { expired, type Fault } from './fault.ts';
+import { expiredFault, type Fault } from './fault.ts';
 
 /** The error that a client reports for this fault over HTTP. */
 export function errorOfFault(fault: Exclude<Fault, { kind: 'delay' | 'hang' | 'end' }>): APIError {
@@ -9,7 +9,11 @@ export function errorOfFault(fault: Exclude<Fault, { kind: 'delay' | 'hang' | 'e
       return new APIError(message, { kind: 'http', statusCode: code, reason, causes, retryAfterMs });
     }
     case 'expire':
-      return new APIError(expired.message, { kind: 'http', statusCode: expired.code, reason: expired.reason });
+      return new APIError(expiredFault.message, {
+        kind: 'http',
+        statusCode: expiredFault.code,
+        reason: expiredFault.reason,
+      });
     case 'body':
       return new APIError('the response is not a pod (injected fault)', { kind: 'invalid-response' });
     default:

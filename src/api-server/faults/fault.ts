@@ -1,4 +1,5 @@
 import type { APIErrorCause } from '../../kube/client/api-error.ts';
+import { expired } from '../api-status.ts';
 
 /** One failure of a request. Created by `fault`. */
 export type Fault =
@@ -122,12 +123,8 @@ export const fault = {
   },
 } as const;
 
-/** The `Status` that the server responds with to a request whose resourceVersion has expired. */
-export const expired = {
-  code: 410,
-  reason: 'Expired',
-  message: 'The resourceVersion is too old (injected fault)',
-};
+/** What the server responds with to a request whose resourceVersion has expired. */
+export const expiredFault = expired('The resourceVersion is too old (injected fault)');
 
 function requireDuration(name: string, ms: number): void {
   if (!(ms >= 0 && ms < Number.POSITIVE_INFINITY))

@@ -1,5 +1,7 @@
+import { APIStatusError } from '../api-status.ts';
 import type { ServerRequest, ServerResponse } from '../http/exchange.ts';
-import { expired, type Fault, type FaultOf } from './fault.ts';
+import { type AbortSignalLike, LightAbortController } from '../../shared/abort.ts';
+import { expiredFault, type Fault, type FaultOf } from './fault.ts';
 import { type FaultRequest, requestOf, type RunningRequest } from './fault-match.ts';
 
 /** One request and its response, on which faults act. */
@@ -7,8 +9,8 @@ export class HTTPExchange implements RunningRequest {
   /** The attributes of the request that faults match. */
   readonly about: FaultRequest;
   /** Aborted when the response is complete, or the connection has gone. */
-  readonly closed: AbortSignal;
-  readonly #closing = new AbortController();
+  readonly closed: AbortSignalLike;
+  readonly #closing = new LightAbortController();
   readonly #request: ServerRequest;
   readonly #response: ServerResponse;
 
@@ -22,7 +24,7 @@ export class HTTPExchange implements RunningRequest {
 
   /** Aborts everything that waits for this request, without waiting for the connection to close. */
   abandon(): void {
-    this.#closing.abort();
+    this.#closing.abort('closed');
   }
 
   apply(fault: Fault): void {
@@ -148,15 +150,15 @@ function responseOf(fault: FaultOf<'status' | 'body' | 'expire' | 'end'>, isWatc
       return { code: 200, type, text: '', headers: {} };
     case 'expire':
       if (isWatch) return { code: 200, type, text: errorEvent(), headers: {} };
-      return { code: expired.code, type, text: `${JSON.stringify(statusOf(expired))}\n`, headers: {} };
+      return { code: 410, type, text: `${JSON.stringify(expiredFault.body())}\n`, headers: {} };
     case 'status': {
-      const { code, causes, retryAfterMs } = fault;
+      const { code, reason, message, causes, retryAfterMs } = fault;
       const retryAfterSeconds = retryAfterMs === undefined ? undefined : retryAfterMs / 1000;
       const details = {
         ...(causes.length > 0 && { causes }),
         ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
       };
-      const text = `${JSON.stringify({ ...statusOf(fault), details })}\n`;
+      const text = `${JSON.stringify(new APIStatusError(code, reason, message, details).body())}\n`;
       const headers = retryAfterSeconds === undefined ? undefined : { 'retry-after': String(retryAfterSeconds) };
       return { code, type, text, headers: headers ?? {} };
     }
@@ -165,9 +167,5 @@ function responseOf(fault: FaultOf<'status' | 'body' | 'expire' | 'end'>, isWatc
 }
 
 function errorEvent(): string {
-  return `${JSON.stringify({ type: 'ERROR', object: statusOf(expired) })}\n`;
-}
-
-function statusOf({ code, reason, message }: { code: number; reason: string; message: string }): object {
-  return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, code };
+  return `${JSON.stringify({ type: 'ERROR', object: expiredFault.body() })}\n`;
 }

@@ -1,3 +1,4 @@
+import type { AbortSignalLike } from '../../shared/abort.ts';
 import { type Clock, sleep, systemClock } from '../../shared/clock.ts';
 import type { ServerRequest, ServerResponse } from '../http/exchange.ts';
 import { RequestsInFlight } from '../http/requests-in-flight.ts';
@@ -82,9 +83,9 @@ export class HTTPFaults {
   }
 }
 
-function whenAborted(signal: AbortSignal): Promise<void> {
+function whenAborted(signal: AbortSignalLike): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
+    else signal.addEventListener('abort', resolve);
   });
 }

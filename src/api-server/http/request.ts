@@ -83,7 +83,7 @@ export interface ParsedBody {
 /** @throws APIStatusError 413 for a body that is too long, 400 for one that is not JSON */
 export async function readJSON(request: ServerRequest, refusal: string): Promise<ParsedBody> {
   const text = await readBody(request);
-  return { text, value: parseJSON(text, refusal) };
+  return { text, value: requireJSON(text, refusal) };
 }
 
 /**
@@ -114,7 +114,7 @@ function tooLarge(): APIStatusError {
 }
 
 /** @throws APIStatusError 400 */
-export function parseJSON(text: string, refusal: string): unknown {
+export function requireJSON(text: string, refusal: string): unknown {
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -1,7 +1,7 @@
 import type { PodStatus, ValidPod } from '../../kube/objects/types.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { NamespacedObjectAccess, type ObjectPatch, requireFields, throughJSON } from './object-access.ts';
-import type { PodEvent, PodEvents } from './pod-events.ts';
+import type { PodWatchEvent, PodEvents } from './pod-events.ts';
 import type { Registry } from '../registry.ts';
 import type { ObjectStore } from '../storage/store.ts';
 
@@ -24,7 +24,7 @@ export class PodAccess extends NamespacedObjectAccess<ValidPod> implements PodEv
   }
 
   /** Calls `listener` right after every write to a pod, with a copy of it, until the returned function is called. */
-  subscribe(listener: (event: PodEvent) => void): () => void {
+  subscribe(listener: (event: PodWatchEvent) => void): () => void {
     return this.#store.subscribe('pods', ({ type, object }) =>
       listener({ type, pod: throughJSON(object) as ValidPod }),
     );

@@ -1,8 +1,8 @@
 import type { Pod } from '../../kube/objects/types.ts';
 import type { Clock } from '../../shared/clock.ts';
 
-/** One change of a pod on an API server, as a watch reports it. */
-export interface PodEvent {
+/** One change of a pod on an API server, as a watch reports it. Source: apimachinery `watch.Event`. */
+export interface PodWatchEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   /** The pod after the change; for a deletion its last state. */
   readonly pod: Pod;
@@ -15,5 +15,5 @@ export interface PodEvents {
   /** All current pods. */
   list(): Pod[];
   /** Calls `listener` right after every change, until the returned function is called. */
-  subscribe(listener: (event: PodEvent) => void): () => void;
+  subscribe(listener: (event: PodWatchEvent) => void): () => void;
 }

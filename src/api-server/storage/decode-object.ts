@@ -34,7 +34,7 @@ function decode(definition: ResourceDefinition, body: JSONObject): Decoded {
 }
 
 /** @throws APIStatusError 400 */
-export function decodeBody(definition: ResourceDefinition, body: JSONObject, request: StrictDecoding): DecodedObject {
+export function decodeObject(definition: ResourceDefinition, body: JSONObject, request: StrictDecoding): DecodedObject {
   const { kind } = definition;
   const { kind: sentKind = kind, apiVersion = groupVersionOf(definition) } = body;
   const refusal = `${kind} in version "v1" cannot be handled as a ${kind}`;

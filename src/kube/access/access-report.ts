@@ -1,5 +1,4 @@
-import type { AccessPart, Permission } from './permissions.ts';
-import { resourceOf } from './permissions.ts';
+import { type AccessPart, type Permission, resourceOf } from './permissions.ts';
 import { rbacManifest, type RBACSubject } from './rbac-manifest.ts';
 
 /** One permission, and whether the user has it. */

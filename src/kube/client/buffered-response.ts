@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici/index.js';
 import type { AbortSignalLike } from '../../shared/abort.ts';
 import { ChunkBuffer } from './chunk-buffer.ts';
-import { isSuccess, maxErrorBytes, tooLong } from './response-body.ts';
+import { isSuccess, maxErrorBytes, responseTooLong } from './response-body.ts';
 
 /** A response that was read completely; outside 2xx, its body may be truncated. */
 export interface BufferedResponse {
@@ -56,7 +56,7 @@ export function requestBuffered(
           else {
             // The beginning of an error response is sufficient; the rest may never end.
             if (!isSuccess(statusCode)) succeed();
-            receiving.abort(tooLong(maxBytes));
+            receiving.abort(responseTooLong(maxBytes));
           }
         },
         onResponseEnd: succeed,

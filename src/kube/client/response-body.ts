@@ -16,7 +16,7 @@ const unzip = promisify(gunzip);
  * The text of a response body, unzipped if needed. Throws an `APIError` `invalid-response` for any
  * other encoding, and for a text longer than `maxBytes`.
  */
-export async function decodeBody(
+export async function bodyText(
   body: Buffer,
   encoding: string | string[] | undefined,
   maxBytes: number,
@@ -26,7 +26,9 @@ export async function decodeBody(
   try {
     return (await unzip(body, { maxOutputLength: maxBytes })).toString();
   } catch (error) {
-    throw (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? tooLong(maxBytes) : unreadableEncoding();
+    throw (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE'
+      ? responseTooLong(maxBytes)
+      : unreadableEncoding();
   }
 }
 
@@ -44,7 +46,7 @@ export function parseJSONBody(text: string, statusCode: number): unknown {
   }
 }
 
-export function tooLong(maxBytes: number): APIError {
+export function responseTooLong(maxBytes: number): APIError {
   return new APIError(`the response is longer than ${maxBytes} bytes`, { kind: 'invalid-response' });
 }
 

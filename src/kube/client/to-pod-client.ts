@@ -1,8 +1,6 @@
 import { StatusManagerError } from '../../shared/errors.ts';
-import type { CoreV1ApiLike } from './core-v1-api-like.ts';
-import { coreV1ApiMethods } from './core-v1-api-like.ts';
-import type { CoreV1PodClientOptions } from './core-v1-pod-client.ts';
-import { createCoreV1PodClient } from './core-v1-pod-client.ts';
+import { type CoreV1ApiLike, coreV1ApiMethods } from './core-v1-api-like.ts';
+import { type CoreV1PodClientOptions, createCoreV1PodClient } from './core-v1-pod-client.ts';
 import type { KubeConfigSource } from '../http/kube-config-types.ts';
 import { isKubeConfig } from './client-node-api.ts';
 import { lazyHTTPPodClient } from './lazy-http-pod-client.ts';

@@ -22,6 +22,15 @@ export function trackedConnector(
   };
 }
 
+/** Tracks each socket until it is closed: the socket to a proxy is connected before TLS with the API server begins. */
+export function trackedSockets(connect: buildConnector.connector, connecting: Connecting): buildConnector.connector {
+  return (target, callback) => {
+    const socket = connect(target, callback) as unknown as Duplex;
+    connecting.add(socket);
+    socket.on('error', () => {}).once('close', () => connecting.delete(socket));
+  };
+}
+
 /** Yields a socket that is already connected, and then connects. */
 export function connectorFrom(
   connected: Socket | undefined,

@@ -1,13 +1,20 @@
 import isEqual from 'lodash/isEqual.js';
 import type { Clock } from '../../shared/clock.ts';
+import { boundedCall, CallTimeoutError } from '../../shared/deadline.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
 import { nextDelayMs } from '../../shared/exponential-back-off.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { readRegularFile, RegularFileError } from '../../shared/regular-file.ts';
 import { APIError, describeAPIError } from '../client/api-error.ts';
-import type { ExecCredential } from './exec-credential.ts';
-import { runExecPlugin } from './exec-credential.ts';
-import type { ExecConfig, Impersonation, KubeCluster, KubeUser, ResolvedKubeConfig } from './kube-config-types.ts';
+import { type ExecCredential, runExecPlugin } from './exec-credential.ts';
+import type {
+  DelegatedCredentials,
+  ExecConfig,
+  Impersonation,
+  KubeCluster,
+  KubeUser,
+  ResolvedKubeConfig,
+} from './kube-config-types.ts';
 
 /** As in client-go for token files. Certificates are read again at the same interval. */
 const REREAD_MS = 60_000;
@@ -133,7 +140,7 @@ export class CredentialSource {
     this.#freshUntilMs = -Infinity;
   }
 
-  /** Kills a plugin that runs. */
+  /** Kills a plugin that runs, and waits for no auth provider. */
   close(): void {
     this.#closed.abort();
   }
@@ -165,7 +172,7 @@ export class CredentialSource {
   async #read(user: KubeUser, cluster: KubeCluster): Promise<{ credentials: Credentials; lifetimeMs: number }> {
     const ca = await readPem(cluster.caData, cluster.caFile);
     const plugin = user.exec && user.token === undefined ? await this.#runPlugin(user.exec, cluster, ca) : undefined;
-    const delegated = user.delegate ? await readDelegate(user.delegate) : undefined;
+    const delegated = user.delegate ? await this.#readDelegate(user.delegate) : undefined;
     const [cert, key, fileToken] = await Promise.all([
       plugin?.cert ?? delegated?.cert?.toString() ?? readPem(user.certData, user.certFile),
       plugin?.key ?? delegated?.key?.toString() ?? readPem(user.keyData, user.keyFile),
@@ -205,6 +212,21 @@ export class CredentialSource {
     }
   }
 
+  async #readDelegate(delegate: NonNullable<KubeUser['delegate']>): Promise<DelegatedCredentials> {
+    const { clock, execTimeoutMs: timeoutMs } = this.#options;
+    const { signal } = this.#closed;
+    const what = "client-node's auth provider";
+    try {
+      return await boundedCall(what, { clock, timeoutMs, signals: [signal] }, delegate);
+    } catch (error) {
+      if (error instanceof StatusManagerError) throw error;
+      // Omits its message and `cause`: they may contain the output of a command, including the token.
+      const name = error instanceof Error ? error.name : typeof error;
+      const message = error instanceof CallTimeoutError ? error.message : `${what} failed (${name})`;
+      throw new APIError(message, { kind: signal.aborted ? 'aborted' : 'network' });
+    }
+  }
+
   async #runPlugin(exec: ExecConfig, cluster: KubeCluster, ca: string | undefined): Promise<FreshExecCredential> {
     const { clock, env, execTimeoutMs: timeoutMs, logger } = this.#options;
     const nowMs = clock.monotonicMs();
@@ -224,20 +246,6 @@ export class CredentialSource {
       this.#plugin = { kind: 'failed', error, backOffMs, untilMs: clock.monotonicMs() + backOffMs };
       throw error;
     }
-  }
-}
-
-async function readDelegate(
-  delegate: NonNullable<KubeUser['delegate']>,
-): ReturnType<NonNullable<KubeUser['delegate']>> {
-  try {
-    return await delegate();
-  } catch (error) {
-    if (error instanceof StatusManagerError) throw error;
-    // Omits its message and `cause`: they may contain the output of a command, including the token.
-    throw new APIError(`client-node's auth provider failed (${error instanceof Error ? error.name : typeof error})`, {
-      kind: 'network',
-    });
   }
 }
 

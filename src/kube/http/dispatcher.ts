@@ -1,6 +1,14 @@
 import type { Socket } from 'node:net';
 import { type buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici/index.js';
-import { type Connecting, connectorFrom, failingConnector, trackedConnector, socksConnector } from './connector.ts';
+import {
+  type Connecting,
+  connectionError,
+  connectorFrom,
+  failingConnector,
+  trackedConnector,
+  trackedSockets,
+  socksConnector,
+} from './connector.ts';
 import type { TlsMaterial } from './credentials.ts';
 
 /** Below the 60 s after which common load balancers forget an idle connection; kube-apiserver keeps it for 90 s. */
@@ -36,7 +44,9 @@ export function createDispatcher(options: DispatcherOptions, connected?: Socket)
     dispatcher,
     async destroy() {
       const destroyed = dispatcher.destroy();
-      for (const connection of connecting) connection.destroy();
+      // With an error, so that TLS over a connection to a proxy fails, too.
+      const error = connectionError('ERR_CONNECTION_GIVEN_UP', 'the connection has been given up');
+      for (const connection of connecting) connection.destroy(error);
       await destroyed;
     },
   };
@@ -91,7 +101,7 @@ function connectedBy(options: DispatcherOptions, connecting: Connecting, connect
       new Pool(url, {
         ...clientOptions,
         headersTimeout: connectTimeoutMs,
-        connect: namedByHost(clientOptions.connect),
+        connect: namedByHost(trackedSockets(clientOptions.connect, connecting)),
       }),
     // The connections to the API server, each tunnelled through the proxy.
     factory: (tunnelOrigin: URL, tunnelOptions: object) => {

@@ -5,7 +5,7 @@ import type { ExecConfig } from './kube-config-types.ts';
 
 export function readExec(value: unknown, directory?: string): ExecConfig {
   const exec = record(value) ?? {};
-  const command = requiredText(exec['command'], 'users[].user.exec.command');
+  const command = nonEmptyText(exec['command'], 'users[].user.exec.command');
   // A command with a slash is a file, relative to the kubeconfig; one without is looked up in PATH.
   const isFile = directory !== undefined && command.includes('/');
   return {
@@ -24,28 +24,28 @@ function readEnv(value: unknown): ExecConfig['env'] {
   return value.map((entry: unknown) => {
     const variable = record(entry) ?? {};
     return {
-      name: requiredText(variable['name'], 'users[].user.exec.env[].name'),
+      name: nonEmptyText(variable['name'], 'users[].user.exec.env[].name'),
       value: optionalText(variable['value']) ?? '',
     };
   });
 }
 
 export function unsupportedProvider(name: string): StatusManagerError {
-  return invalid(
+  return invalidKubeConfig(
     'users[].user.auth-provider',
     `not to need the legacy auth provider \`${name}\` (use an exec credential plugin, or pass client-node's KubeConfig)`,
   );
 }
 
 /** Names the field, never its value: a kubeconfig is full of secrets. */
-export function invalid(path: string, expected: string): StatusManagerError {
+export function invalidKubeConfig(path: string, expected: string): StatusManagerError {
   return new StatusManagerError('INVALID_ARGUMENT', `Expected \`kubeConfig.${path}\` ${expected}`, {
     path: `kubeConfig.${path}`,
   });
 }
 
-export function requiredText(value: unknown, path: string): string {
-  if (typeof value !== 'string' || value === '') throw invalid(path, 'to be a non-empty string');
+export function nonEmptyText(value: unknown, path: string): string {
+  if (typeof value !== 'string' || value === '') throw invalidKubeConfig(path, 'to be a non-empty string');
   return value;
 }
 

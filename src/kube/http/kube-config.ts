@@ -11,11 +11,11 @@ import type {
   KubeConfigObject,
 } from './kube-config-types.ts';
 import {
-  invalid,
+  invalidKubeConfig,
   optionalText,
   readExec,
   record,
-  requiredText,
+  nonEmptyText,
   unsupportedProvider,
   entryNamed,
   textList,
@@ -36,9 +36,9 @@ export function resolveKubeConfig(source: KubeConfigSource, directory: string): 
 
 function readClientNodeCluster(source: ClientNodeKubeConfig): KubeCluster {
   const cluster = source.getCurrentCluster();
-  if (!cluster) throw invalid('current-context', 'to name a context with a cluster');
+  if (!cluster) throw invalidKubeConfig('current-context', 'to name a context with a cluster');
   return {
-    server: requiredText(cluster.server, 'cluster.server'),
+    server: nonEmptyText(cluster.server, 'cluster.server'),
     caData: cluster.caData || undefined,
     caFile: cluster.caFile || undefined,
     tlsServerName: cluster.tlsServerName || undefined,
@@ -88,11 +88,11 @@ async function readClientNodeCredentials(
 
 function readCluster(source: KubeConfigObject, directory: string): KubeCluster {
   const context = readContext(source);
-  const name = requiredText(context['cluster'], 'contexts[].context.cluster');
+  const name = nonEmptyText(context['cluster'], 'contexts[].context.cluster');
   const cluster = record(entryNamed(source.clusters, name)?.['cluster']);
-  if (!cluster) throw invalid('clusters', `to hold the current context's cluster \`${name}\``);
+  if (!cluster) throw invalidKubeConfig('clusters', `to hold the current context's cluster \`${name}\``);
   return {
-    server: requiredText(cluster['server'], 'clusters[].cluster.server'),
+    server: nonEmptyText(cluster['server'], 'clusters[].cluster.server'),
     caData: optionalText(cluster['certificate-authority-data']),
     caFile: file(cluster['certificate-authority'], directory),
     tlsServerName: optionalText(cluster['tls-server-name']),
@@ -107,7 +107,7 @@ function readUser(source: KubeConfigObject, directory: string): KubeUser {
   const name = optionalText(readContext(source)['user']);
   if (name === undefined) return {};
   const entry = entryNamed(source.users, name);
-  if (!entry) throw invalid('users', `to hold the current context's user \`${name}\``);
+  if (!entry) throw invalidKubeConfig('users', `to hold the current context's user \`${name}\``);
   const user = record(entry['user']) ?? {};
   const provider = record(user['auth-provider']);
   const providerConfig = record(provider?.['config']);
@@ -129,9 +129,9 @@ function readUser(source: KubeConfigObject, directory: string): KubeUser {
 }
 
 function readContext(source: KubeConfigObject): Raw {
-  const name = requiredText(source['current-context'], 'current-context');
+  const name = nonEmptyText(source['current-context'], 'current-context');
   const context = record(entryNamed(source.contexts, name)?.['context']);
-  if (!context) throw invalid('contexts', `to hold the current context \`${name}\``);
+  if (!context) throw invalidKubeConfig('contexts', `to hold the current context \`${name}\``);
   return context;
 }
 
@@ -144,7 +144,7 @@ function readImpersonation(user: Raw): Impersonation | undefined {
   );
   if (as !== undefined) return { user: as, uid, groups, extra: Object.fromEntries(extra) };
   if (uid !== undefined || groups.length > 0 || extra.length > 0) {
-    throw invalid('users[].user.as', 'to be set where `as-uid`, `as-groups` or `as-user-extra` is');
+    throw invalidKubeConfig('users[].user.as', 'to be set where `as-uid`, `as-groups` or `as-user-extra` is');
   }
   return undefined;
 }

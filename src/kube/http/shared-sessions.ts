@@ -23,9 +23,7 @@ type Chosen = { readonly protocol: 'HTTP/2' } | { readonly protocol: 'HTTP/1.1';
 /**
  * HTTP/2 sessions for the watches and heartbeats of many nodes in one process, shared by all dispatchers with the same
  * TLS options. Other requests stay on HTTP/1.1, where each takes less CPU time.
- *
- * undici's `allowH2` cannot replace them (7.30): it ends the open streams after a GOAWAY, never ends a connection that
- * hangs, and reports a stream that the server has cancelled as complete.
+ * Why undici's `allowH2` does not replace them: docs/internals/architecture.md, design decisions.
  */
 export class SharedSessions {
   readonly #options: SharedSessionsOptions;

@@ -3,7 +3,7 @@ import { APIError, describeAPIError } from '../client/api-error.ts';
 import type { BufferedResponse } from '../client/buffered-response.ts';
 import { ChunkBuffer } from '../client/chunk-buffer.ts';
 import { secretsOf } from '../client/redact.ts';
-import { decodeBody, maxErrorBytes } from '../client/response-body.ts';
+import { bodyText, maxErrorBytes } from '../client/response-body.ts';
 import type { Credentials } from './credentials.ts';
 import { X509Certificate } from 'node:crypto';
 import { isObject, parseJSON } from '../../shared/json.ts';
@@ -17,7 +17,7 @@ export async function errorOfResponse(
 ): Promise<APIError> {
   // The status code is used even if a proxy has damaged the body.
   const buffered = Buffer.isBuffer(body) ? body : await beginningOf(body);
-  const text = await decodeBody(buffered, headers['content-encoding'], maxErrorBytes).catch(() => '');
+  const text = await bodyText(buffered, headers['content-encoding'], maxErrorBytes).catch(() => '');
   const { message, kind, reason, causes, retryAfterMs } = describeAPIError({ statusCode, headers, body: text }, nowMs, {
     // Some gateways quote the request in their response.
     secrets: secretsOf(credentials.headers['authorization']),

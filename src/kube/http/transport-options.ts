@@ -27,7 +27,10 @@ export interface KubeTransportOptions {
    * caller's own deadline; accurate to about a second. Default 60,000.
    */
   readonly inactivityTimeoutMs?: number | undefined;
-  /** Timeout of an exec credential plugin; it and its children are killed after that. Default 60,000. */
+  /**
+   * Timeout of an exec credential plugin, which is then killed with its children, and of an auth provider of client-node.
+   * Default 60,000.
+   */
   readonly execTimeoutMs?: number | undefined;
   /** Default `kubelet-status-manager/<version> (<platform>) node/<version>`; the part before `/` becomes the field manager. */
   readonly userAgent?: string | undefined;

@@ -3,17 +3,15 @@ import type { Dispatcher } from 'undici/index.js';
 import { type AbortSignalLike, untilAborted } from '../../shared/abort.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { APIError, describeAbort } from '../client/api-error.ts';
-import type { QueryParameters } from './api-path.ts';
-import { checkPath, isHeartbeat, queryString } from './api-path.ts';
-import type { Credentials } from './credentials.ts';
-import { CredentialSource } from './credentials.ts';
+import { type QueryParameters, checkPath, isHeartbeat, queryString } from './api-path.ts';
+import { type Credentials, CredentialSource } from './credentials.ts';
 import { type BufferedResponse, requestBuffered } from '../client/buffered-response.ts';
-import { decodeBody, defaultMaxResponseBytes, isSuccess, parseJSONBody } from '../client/response-body.ts';
+import { bodyText, defaultMaxResponseBytes, isSuccess, parseJSONBody } from '../client/response-body.ts';
 import { closedError } from './connection-queue.ts';
 import { Connections } from './connections.ts';
 import type { KubeConfigSource } from './kube-config-types.ts';
 import { resolveKubeConfig } from './kube-config.ts';
-import { invalid } from './kube-config-values.ts';
+import { invalidKubeConfig } from './kube-config-values.ts';
 import type {
   KubeRequestOptions,
   KubeResponse,
@@ -24,8 +22,11 @@ import type {
 import { proxyFor } from './proxy.ts';
 import { SharedSessions } from './shared-sessions.ts';
 import { errorOfResponse, errorOfConnection } from './transport-errors.ts';
-import type { KubeTransportOptions, ResolvedTransportOptions } from './transport-options.ts';
-import { resolveTransportOptions } from './transport-options.ts';
+import {
+  type KubeTransportOptions,
+  type ResolvedTransportOptions,
+  resolveTransportOptions,
+} from './transport-options.ts';
 
 /**
  * Uses neither the network nor files before the first request.
@@ -125,7 +126,7 @@ class UndiciTransport implements KubeTransport {
     } finally {
       connection.queue.leave();
     }
-    const text = await decodeBody(response.body, response.headers['content-encoding'], maxResponseBytes);
+    const text = await bodyText(response.body, response.headers['content-encoding'], maxResponseBytes);
     return {
       statusCode: response.statusCode,
       headers: response.headers,
@@ -253,5 +254,5 @@ function readServer(server: string): URL {
   const url = URL.canParse(server) ? new URL(server) : undefined;
   const isUsable = url && /^https?:$/.test(url.protocol) && !(url.username || url.password || url.search || url.hash);
   if (isUsable) return url;
-  throw invalid('clusters[].cluster.server', 'to be an http or https URL without user, query and fragment');
+  throw invalidKubeConfig('clusters[].cluster.server', 'to be an http or https URL without user, query and fragment');
 }

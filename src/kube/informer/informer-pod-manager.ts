@@ -9,10 +9,8 @@ import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.t
 import type { Pod, ValidPod } from '../objects/types.ts';
 import { positiveInteger } from '../../shared/option-checks.ts';
 import { requireBoolean, requireIterable, requireSignal } from '../../shared/validate.ts';
-import type { InformerLike, InformerPodSource } from './informer-source.ts';
-import { InformerSource } from './informer-source.ts';
-import type { PodListener, PodSubscribeOptions } from './known-pods.ts';
-import { KnownPods } from './known-pods.ts';
+import { type InformerLike, type InformerPodSource, InformerSource } from './informer-source.ts';
+import { type PodListener, type PodSubscribeOptions, KnownPods } from './known-pods.ts';
 import { defaultTimeouts, Reflector } from './reflector.ts';
 import type { InformerState, PodManager, UIDTranslations } from '../pod-manager/pod-manager.ts';
 
@@ -60,14 +58,14 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
   /** Created by `createInformerPodManager` and `informerPodManagerFrom`. */
   constructor(
     source: InformerPodSource,
+    pods: KnownPods,
     clock: Pick<Clock, 'now' | 'monotonicMs'>,
-    logger: Logger,
     close = async (): Promise<void> => {},
   ) {
     this.#source = source;
     this.#close = close;
     this.#clock = clock;
-    this.#pods = new KnownPods(logger);
+    this.#pods = pods;
     this.#synced = new Promise((resolve, reject) => {
       this.#settleSynced = (error) => (error === undefined ? resolve() : reject(error));
     });
@@ -222,6 +220,7 @@ export function createInformerPodManager(options: InformerPodManagerOptions): In
   const { inactivityTimeoutMs = defaultTimeouts.inactivityTimeoutMs } = options;
   positiveInteger('listTimeoutMs', listTimeoutMs);
   positiveInteger('inactivityTimeoutMs', inactivityTimeoutMs);
+  const pods = new KnownPods(logger);
   const reflector = new Reflector({
     transport,
     resource: 'pods',
@@ -231,14 +230,14 @@ export function createInformerPodManager(options: InformerPodManagerOptions): In
       recovered: 'Watching the pods of the node again',
     },
     logFields: { nodeName },
-    transform: (object) => deepFreeze(object as Pod),
+    transform: (object) => deepFreeze(pods.withKnownSpec(object as Pod)),
     clock,
     random,
     logger,
     listTimeoutMs,
     inactivityTimeoutMs,
   });
-  return new InformerPodManager(reflector, clock, logger, close);
+  return new InformerPodManager(reflector, pods, clock, close);
 }
 
 /**
@@ -277,7 +276,11 @@ export function informerPodManagerFrom(
   if (nodeName !== undefined) requireNodeName(nodeName);
   const logger = resolveLogger(options.logger);
   const clock = resolveClock(options.clock);
-  return new InformerPodManager(new InformerSource(informer, { nodeName, clock, logger }), clock, logger);
+  return new InformerPodManager(
+    new InformerSource(informer, { nodeName, clock, logger }),
+    new KnownPods(logger),
+    clock,
+  );
 }
 
 function stoppedError(): StatusManagerError {

@@ -1,5 +1,6 @@
 import { Subscribers } from '../../shared/subscribers.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
+import { isSameJSON } from '../../shared/json.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { Pod, ValidPod } from '../objects/types.ts';
 import { requirePod, requirePods } from '../pods/require-pod.ts';
@@ -66,6 +67,15 @@ export class KnownPods {
     return [...pods.filter((pod) => !isStaticPod(pod)), ...mirrorPods];
   }
 
+  /**
+   * The pod, with the spec of the object that is known if nothing in it has changed: the status changes often, and whoever still
+   * has an older object then has no second spec.
+   */
+  withKnownSpec(pod: Pod): Pod {
+    const known = this.manager.getPodByUID(pod.metadata?.uid ?? '');
+    return known !== undefined && isSameJSON(known.spec, pod.spec) ? { ...pod, spec: known.spec } : pod;
+  }
+
   replaceAPIPods(pods: readonly Pod[]): void {
     const present = new Map<string, ValidPod>();
     for (const pod of pods) if (this.#isUsable(pod)) present.set(getPodFullName(pod), pod);
@@ -102,7 +112,7 @@ export class KnownPods {
 
   setStaticPods(pods: Iterable<Pod>): void {
     const present = new Map<string, ValidPod>();
-    for (const pod of requirePods('pods', pods)) {
+    for (const pod of requirePods(pods)) {
       if (!isStaticPod(pod)) {
         throw new StatusManagerError(
           'INVALID_ARGUMENT',

@@ -219,9 +219,15 @@ function mapOf(element: TypeReader): TypeReader {
 function structOf(type: KubeType): TypeReader {
   const goName = `v1.${type}`;
   let fields: Map<string, Field> | undefined;
+  let required: readonly Field[] = [];
   // On first use, because structs may be recursive.
-  const fieldsOf = () =>
-    (fields ??= new Map(structFields(type).map((one) => [one.name, { ...one, reader: readerOf(one.type) }])));
+  const fieldsOf = () => {
+    if (fields === undefined) {
+      fields = new Map(structFields(type).map((one) => [one.name, { ...one, reader: readerOf(one.type) }]));
+      required = [...fields.values()].filter(({ isOptional }) => !isOptional);
+    }
+    return fields;
+  };
   const read = (value: unknown, decoding: Decoding): unknown => {
     if (!isJSONObject(value)) return decoding.mismatch(value, goName);
     const outer = decoding.struct;
@@ -235,16 +241,14 @@ function structOf(type: KubeType): TypeReader {
       }
       const raw = value[name];
       if (raw === null || raw === undefined) continue;
-      decoding.struct = goName.slice('v1.'.length);
+      decoding.struct = type;
       decoding.path.push(name);
       const decoded = field.reader.read(raw, decoding);
       decoding.path.pop();
       if (!(field.isOptional && field.reader.isEmpty(decoded))) result[name] = decoded;
     }
     decoding.struct = outer;
-    for (const { name, isOptional, reader } of known.values()) {
-      if (!isOptional && !Object.hasOwn(result, name)) result[name] = reader.zero();
-    }
+    for (const { name, reader } of required) if (!Object.hasOwn(result, name)) result[name] = reader.zero();
     return result;
   };
   return { goName, read, zero: () => read({}, new Decoding()), isEmpty: () => false };

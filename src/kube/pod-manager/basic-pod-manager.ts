@@ -39,7 +39,7 @@ export class BasicPodManager implements PodManager {
    * @throws StatusManagerError INVALID_ARGUMENT; nothing has changed then
    */
   setPods(pods: Iterable<Pod>): void {
-    const all = requirePods('pods', pods);
+    const all = requirePods(pods);
     this.#podByUID.clear();
     this.#podByFullName.clear();
     this.#mirrorPodByFullName.clear();

@@ -26,11 +26,11 @@ export function requirePod(pod: unknown, path = 'pod'): asserts pod is ValidPod 
   requireObjects(`${path}.spec.readinessGates`, spec.readinessGates);
 }
 
-/** The pods of an iterable, each checked. */
-export function requirePods(path: string, value: unknown): readonly ValidPod[] {
-  requireIterable(path, value);
-  return Array.from(value, (pod, i) => {
-    requirePod(pod, `${path}[${i}]`);
+/** The pods of an iterable, `pods` in an error, each checked. */
+export function requirePods(pods: unknown): readonly ValidPod[] {
+  requireIterable('pods', pods);
+  return Array.from(pods, (pod, i) => {
+    requirePod(pod, `pods[${i}]`);
     return pod;
   });
 }

@@ -19,19 +19,19 @@ export function insufficientResources(pod: Pod, otherPods: readonly Pod[], node:
   const failures: PredicateFailure[] = [];
   const check = (resource: string, requested: number, used: number): void => {
     const capacity = allocatable.get(resource) ?? (alwaysListed.has(resource) ? Infinity : 0);
-    if (requested > 0 && requested > capacity - used)
+    if (requested > capacity - used)
       failures.push({ kind: 'InsufficientResource', resource, requested, used, capacity });
   };
   check('pods', 1, otherPods.length);
   const requests = amountsOf(podRequests(withoutMissingExtendedResources(pod, allocatable)));
-  const used = otherPods.map(usedAmounts);
   // The first failure is the reason that the pod's status shows.
   const names = [...standardResources, ...[...requests.keys()].filter((name) => !alwaysListed.has(name))];
-  for (const name of names) {
-    if (!isScheduled(name)) continue;
+  const requested = names.filter((name) => isScheduled(name) && (requests.get(name) ?? 0) > 0);
+  const used = requested.length === 0 ? [] : otherPods.map(usedAmounts);
+  for (const name of requested) {
     check(
       name,
-      requests.get(name) ?? 0,
+      requests.get(name)!,
       used.reduce((sum, amounts) => sum + (amounts.get(name) ?? 0), 0),
     );
   }

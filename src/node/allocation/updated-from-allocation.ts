@@ -55,7 +55,7 @@ export function areResourcesEqual(
   return (
     areListsEqual(a?.limits, b?.limits) &&
     areListsEqual(a?.requests, b?.requests) &&
-    JSON.stringify(a?.claims ?? []) === JSON.stringify(b?.claims ?? [])
+    ((a?.claims ?? b?.claims) === undefined || JSON.stringify(a?.claims ?? []) === JSON.stringify(b?.claims ?? []))
   );
 }
 

@@ -1,8 +1,10 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { NodeContext } from '../node-context.ts';
+import { APIError } from '../../kube/client/api-error.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
 import { sleep } from '../../shared/clock.ts';
+import { boundedCall } from '../../shared/deadline.ts';
 import { ExponentialBackOff } from '../../shared/exponential-back-off.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import { reasonOf } from '../../shared/logger.ts';
@@ -45,7 +47,10 @@ export interface CertificateManagerOptions extends Pick<NodeContext, 'clock' | '
   readonly requests: (isValid: boolean) => APIRequests;
   /** Where the certificates are kept. */
   readonly directory: string;
-  /** Rejects if a new certificate cannot be used; then the previous one stays in use. Default: it is used. */
+  /**
+   * Rejects within a minute if a new certificate cannot be used, or if that is not known. The previous one then stays in use.
+   * Default: it is used.
+   */
   readonly verify?: ((pair: KeyPair) => Promise<void>) | undefined;
   /** Called with each certificate to use. */
   readonly onCertificate?: ((pair: KeyPair) => void) | undefined;
@@ -59,6 +64,7 @@ const checkMs = 10_000;
 const firstCheckMs = 1000;
 /** Source: client-go `certificateWaitTimeout`. */
 const waitTimeoutMs = 15 * 60_000;
+const verifyTimeoutMs = 60_000;
 /** A request that stays unapproved for this long is logged. */
 const slowApprovalMs = 60_000;
 
@@ -80,6 +86,8 @@ export class CertificateManager {
   readonly #failures: FailureLog;
   readonly #backOff = new ExponentialBackOff({ firstMs: 2000, maxMs: 300_000 });
   readonly #stopSignal = new AbortController();
+  /** Signed and not used yet: `verify` is called again before another one is requested, which somebody may have to approve. */
+  #unused: KeyPair | undefined;
   #current: { readonly x509: X509Certificate; readonly rotation: Expiry; readonly expiresMs: number } | undefined;
   #running: Promise<void> = Promise.resolve();
 
@@ -138,7 +146,19 @@ export class CertificateManager {
 
   /** Source: client-go `rotateCerts`. */
   async #rotate(hosts: readonly string[], signal: AbortSignal): Promise<void> {
-    const { kind, requests, clock, logger, verify } = this.#options;
+    if (this.#unused !== undefined) {
+      try {
+        return await this.#accept(this.#unused, hosts, signal);
+      } catch {
+        signal.throwIfAborted();
+      }
+    }
+    this.#unused = await this.#request(hosts, signal);
+    await this.#accept(this.#unused, hosts, signal);
+  }
+
+  async #request(hosts: readonly string[], signal: AbortSignal): Promise<KeyPair> {
+    const { kind, logger } = this.#options;
     const names = { commonName: this.#commonName, organization: 'system:nodes', hosts };
     const { key, pem } = createSigningRequest(names);
     const body = {
@@ -147,25 +167,49 @@ export class CertificateManager {
       metadata: { generateName: 'csr-' },
       spec: { request: toBase64(pem), signerName: kind.signerName, usages: kind.usages },
     };
-    const expiresMs = this.#current?.expiresMs ?? Number.NEGATIVE_INFINITY;
-    const api = requests(clock.now() < expiresMs);
-    const created = (await api.request('POST', path, { body, signal })).json() as SigningRequest;
+    const created = (await this.#api.request('POST', path, { body, signal })).json() as SigningRequest;
     const name = created.metadata?.name ?? '';
     logger.info({ csr: name, hosts }, `Requested a ${kind.name}`);
-    const pair = { cert: await this.#whenSigned(api, name, signal), key };
-    const current = this.#read(pair);
-    await verify?.(pair);
-    this.#store.update(pair);
-    this.#use(pair, current);
+    return { cert: await this.#whenSigned(name, signal), key };
   }
 
-  async #whenSigned(api: APIRequests, name: string, signal: AbortSignal): Promise<string> {
+  async #accept(pair: KeyPair, hosts: readonly string[], signal: AbortSignal): Promise<void> {
+    const { kind, clock, verify } = this.#options;
+    const x509 = this.#read(pair);
+    const bounds = { clock, timeoutMs: verifyTimeoutMs, signals: [signal] };
+    if (verify !== undefined) await boundedCall(`verify of the ${kind.name}`, bounds, () => verify(pair));
+    this.#store.update(pair);
+    this.#use(pair, x509);
+    this.#unused = undefined;
+    // Otherwise, a signer with another clock, or one that leaves out hosts, would be asked every 10 s.
+    if (this.#isDue(hosts)) throw new Error('The new certificate lacks hosts, or is to be renewed at once');
+  }
+
+  get #api(): APIRequests {
+    const { requests, clock } = this.#options;
+    return requests(clock.now() < (this.#current?.expiresMs ?? Number.NEGATIVE_INFINITY));
+  }
+
+  /** Undefined if it cannot be read now: the request for the certificate, which may wait for an administrator, remains. */
+  async #signingRequest(name: string, signal: AbortSignal): Promise<SigningRequest | undefined> {
+    try {
+      return (
+        await this.#api.request('GET', `${path}/${encodeURIComponent(name)}`, { signal })
+      ).json() as SigningRequest;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof APIError && error.statusCode === 404) throw error;
+      this.#failures.failed(error, { csr: name });
+      return undefined;
+    }
+  }
+
+  async #whenSigned(name: string, signal: AbortSignal): Promise<string> {
     const { clock, kind, logger } = this.#options;
     const startedMs = clock.monotonicMs();
     let isLogged = false;
     for (;;) {
-      const response = await api.request('GET', `${path}/${encodeURIComponent(name)}`, { signal });
-      const { status } = response.json() as SigningRequest;
+      const { status } = (await this.#signingRequest(name, signal)) ?? {};
       const refusal = status?.conditions?.find(({ type }) => type === 'Denied' || type === 'Failed');
       if (refusal) throw new Error(`${name} is ${refusal.type}: ${refusal.message ?? ''}`);
       if (status?.certificate) return Buffer.from(status.certificate, 'base64').toString();

@@ -14,8 +14,9 @@ import { systemRandom } from '../../shared/entropy.ts';
  * `NewKubeletClientCertificateManager`.
  *
  * @param options `requests` is the `transport` of a client with the certificate, and `bootstrapRequests` that of a client
- *   with the credentials for the first certificate (default: `requests`). A new certificate that `verify` rejects is not
- *   used; by default, every one is used.
+ *   with the credentials for the first certificate (default: `requests`). A new certificate that `verify` does not
+ *   accept within a minute is not used until it does, which is asked again before another one is requested; by default,
+ *   every one is used.
  * @throws StatusManagerError INVALID_OPTION
  *
  * @example

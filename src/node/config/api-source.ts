@@ -39,7 +39,7 @@ export function apiSource(options: APISourceOptions = {}): PodSource {
 function startAPISource(
   sink: PodSink,
   { apiPods, logger }: PodSourceContext,
-  filter: APISourceOptions['filter'] = () => true,
+  filter: APISourceOptions['filter'],
 ): Pick<PodSource, 'stop'> {
   if (apiPods === undefined) throw new Error('The API server as a source needs a client');
   /** For each object that was filtered; undefined if the filter threw. */
@@ -50,7 +50,7 @@ function startAPISource(
   };
   const tryFilter = (pod: ValidPod): boolean | undefined => {
     try {
-      return filter(pod);
+      return filter!(pod);
     } catch (thrown) {
       const fields = { ...podFieldsOf(pod), method: 'apiSource.filter', reason: reasonOf(thrown) };
       logger.error(fields, 'User callback threw; ignoring the change of the pod');
@@ -63,6 +63,7 @@ function startAPISource(
   const deliver = (): void => {
     if (!isSynced || isStopped) return;
     const pods = apiPods.getAPIPods();
+    if (filter === undefined) return sink(pods);
     const unfiltered = pods.filter((pod) => filterOnce(pod) === undefined);
     sink(pods.filter(filterOnce), new Set(unfiltered.map(({ metadata }) => metadata.uid)));
   };

@@ -1,6 +1,6 @@
-import isEqual from 'lodash/isEqual.js';
 import { configMirrorAnnotation } from '../../kube/pods/static-pods.ts';
 import type { ValidPod } from '../../kube/objects/types.ts';
+import { isSameJSON } from '../../shared/json.ts';
 
 export const configSourceAnnotation = 'kubernetes.io/config.source';
 export const configSeenAnnotation = 'kubernetes.io/config.seen';
@@ -36,7 +36,7 @@ export function checkAndUpdatePod(existing: ValidPod, candidate: ValidPod): Chec
     metadata: { ...candidate.metadata, annotations: { ...foreignAnnotations(candidate), ...kept } },
   });
   if (!podsDifferSemantically(existing, candidate)) {
-    if (isEqual(existing.status, candidate.status)) return { pod: existing, op: undefined };
+    if (isSameJSON(existing.status, candidate.status)) return { pod: existing, op: undefined };
     return { pod: updated(), op: 'RECONCILE' };
   }
   return { pod: updated(), op: candidate.metadata.deletionTimestamp == null ? 'UPDATE' : 'DELETE' };
@@ -47,11 +47,11 @@ function podsDifferSemantically(existing: ValidPod, candidate: ValidPod): boolea
   const { metadata: a } = existing;
   const { metadata: b } = candidate;
   return !(
-    isEqual(existing.spec, candidate.spec) &&
-    isEqual(a.labels, b.labels) &&
+    isSameJSON(existing.spec, candidate.spec) &&
+    isSameJSON(a.labels, b.labels) &&
     a.deletionTimestamp === b.deletionTimestamp &&
     a.deletionGracePeriodSeconds === b.deletionGracePeriodSeconds &&
-    isEqual(foreignAnnotations(existing), foreignAnnotations(candidate))
+    isSameJSON(foreignAnnotations(existing), foreignAnnotations(candidate))
   );
 }
 

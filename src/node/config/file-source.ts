@@ -31,14 +31,16 @@ export interface FileSourceOptions extends ManifestSourceOptions {
 const defaultFileCheckFrequencyMs = 20_000;
 /** Delay before a folder that cannot be watched is read again. */
 const retryPeriodMs = 1000;
+/** A file that is written all the time delays the first list for so many periods. */
+const maxPeriodsBeforeFirstList = 3;
 /** Stands for a file's path in the log. */
 const watchFailure = 'watch';
 
 /**
  * Static pods from manifest files, which are watched and also read periodically. Files whose names begin with a dot and
  * subfolders are ignored. An invalid file is logged and skipped. It may be half written, so its last pod is kept until it
- * has not changed for `fileCheckFrequencyMs`; at start, no pod is delivered before that, because a list without the pod
- * would end its containers. Source: kubelet `sourceFile`.
+ * has not changed for `fileCheckFrequencyMs`; at start, no pod is delivered before that, or before three such periods,
+ * because a list without the pod would end its containers. Source: kubelet `sourceFile`.
  *
  * Divergence: the kubelet ends the pod of a file that is being written when it starts, or at a periodic read.
  *
@@ -83,6 +85,7 @@ class FileSource {
   #isReadPending = false;
   /** The last valid pod of each file, by path. */
   readonly #lastPods = new Map<string, ValidPod>();
+  readonly #startedMs: number;
   #hasDelivered = false;
   /** The version of each invalid file, and since when the file has it. */
   readonly #invalid = new Map<string, { readonly version: string; readonly sinceMs: number }>();
@@ -97,6 +100,7 @@ class FileSource {
     this.#path = resolve(options.path);
     this.#sink = sink;
     this.#context = context;
+    this.#startedMs = context.clock.monotonicMs();
     this.#read();
   }
 
@@ -151,15 +155,16 @@ class FileSource {
       .toSorted()
       .map((name) => join(this.#path, name));
     this.#logged.delete(this.#path);
+    const listed = new Set(paths);
     for (const known of [...this.#lastPods.keys(), ...this.#logged.keys()])
-      if (!paths.includes(known) && known !== watchFailure) {
+      if (!listed.has(known) && known !== watchFailure) {
         this.#lastPods.delete(known);
         this.#logged.delete(known);
         this.#invalid.delete(known);
       }
     let isOneBeingWritten = false;
     for (const path of paths) if (await this.#update(path)) isOneBeingWritten = true;
-    if (isOneBeingWritten && !this.#hasDelivered) return;
+    if (isOneBeingWritten && !this.#hasDelivered && this.#mayDelayFirstList()) return;
     // If several files have a pod of the same name, the last file wins.
     const pods = new Map<string, { readonly path: string; readonly pod: ValidPod }>();
     const overridden = new Map<string, string>();
@@ -222,6 +227,11 @@ class FileSource {
     const sinceMs = known?.version === version ? known.sinceMs : nowMs - ageMs;
     this.#invalid.set(path, { version, sinceMs });
     return nowMs - sinceMs < fileCheckFrequencyMs;
+  }
+
+  #mayDelayFirstList(): boolean {
+    const { fileCheckFrequencyMs = defaultFileCheckFrequencyMs } = this.#options;
+    return this.#context.clock.monotonicMs() - this.#startedMs < maxPeriodsBeforeFirstList * fileCheckFrequencyMs;
   }
 
   async #readPod(path: string): Promise<ValidPod> {

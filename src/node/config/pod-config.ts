@@ -85,8 +85,9 @@ export class PodConfig {
   }
 
   /**
-   * Registers a source. The sink copies each pod, so that later changes by the source have no effect. It throws
-   * StatusManagerError INVALID_ARGUMENT for an invalid list, or one with too many pods; the earlier pods then stay.
+   * Registers a source. The sink copies each pod, so that later changes by the source have no effect, except those that
+   * the informer has frozen. It throws StatusManagerError INVALID_ARGUMENT for an invalid list, or one with too many pods;
+   * the earlier pods then stay.
    */
   channel(name: string): PodSink {
     const { clock, logger } = this.#options;
@@ -111,7 +112,7 @@ export class PodConfig {
         for (const pod of pods) {
           if (given.length === maxSourcePods && name !== apiSourceName)
             refuseArgument('pods', `at most ${maxSourcePods} pods`, pods);
-          given.push([source.passedOn.get(pod) ?? copyOf(pod, `pods[${given.length}]`), pod]);
+          given.push([source.passedOn.get(pod) ?? readPod(pod, `pods[${given.length}]`, name), pod]);
         }
       } catch (thrown) {
         source.refusals.failed(thrown);
@@ -203,10 +204,11 @@ export class PodConfig {
 }
 
 /** @throws StatusManagerError INVALID_ARGUMENT */
-function copyOf(pod: unknown, path: string): ValidPod {
-  let copy: unknown;
+function readPod(pod: unknown, path: string, source: string): ValidPod {
+  let copy = pod;
   try {
-    copy = plainCopy(pod, path);
+    // The informer's pods are parsed JSON, frozen with all their fields.
+    if (source !== apiSourceName || !Object.isFrozen(pod)) copy = plainCopy(pod, path);
   } catch (thrown) {
     throw new StatusManagerError('INVALID_ARGUMENT', reasonOf(thrown), { path });
   }

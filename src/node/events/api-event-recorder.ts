@@ -12,7 +12,7 @@ import { FailureLog } from '../../shared/failure-log.ts';
 import type { EventClient } from './event-client.ts';
 import { type CorrelatedEvent, EventCorrelator } from './event-correlator.ts';
 import type { EventRecorder, ObjectEvent, PodEvent } from './event-recorder.ts';
-import { type KubeEvent, podReference } from './kube-event.ts';
+import { type KubeEvent, podObjectReference } from './kube-event.ts';
 import { systemRandom } from '../../shared/entropy.ts';
 
 /** In the source of the events. */
@@ -135,7 +135,7 @@ export class APIEventRecorder implements EventRecorder {
   /** Source: client-go `makeEvent`. */
   #kubeEvent(event: PodEvent | ObjectEvent): KubeEvent {
     const { nodeName } = this.#options;
-    const involvedObject = 'pod' in event ? podReference(event.pod, event.container) : event.object;
+    const involvedObject = 'pod' in event ? podObjectReference(event.pod, event.container) : event.object;
     const now = timeFromEpochMs(this.#clock.now());
     const namespace = involvedObject.namespace || 'default';
     const { annotations } = event;

@@ -55,7 +55,7 @@ const containerLists = ['containers', 'initContainers', 'ephemeralContainers'] a
  * A reference to the pod, or to one of its containers. A container that is not in the pod's spec
  * is marked as implicit. Source: kubelet `GenerateContainerRef`.
  */
-export function podReference({ metadata, spec }: Pod, container?: string): ObjectReference {
+export function podObjectReference({ metadata, spec }: Pod, container?: string): ObjectReference {
   const { name = '', namespace, uid, resourceVersion } = metadata ?? {};
   const list = containerLists.find((list) => spec?.[list]?.some((one) => one.name === container));
   const fieldPath = list === undefined ? `implicitly required container ${container}` : `spec.${list}{${container}}`;

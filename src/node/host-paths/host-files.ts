@@ -71,9 +71,9 @@ export interface HostFiles {
 }
 
 /** The same files, but nothing is created or mounted once the signal is aborted: for work that may outlive its deadline. */
-export function makingUntil(files: HostFiles, signal: AbortSignal): HostFiles {
+export function makingUntil(files: HostFiles, signal: AbortSignal | undefined): HostFiles {
   const until = async <T>(make: () => Promise<T>): Promise<T> => {
-    signal.throwIfAborted();
+    signal?.throwIfAborted();
     return make();
   };
   return {

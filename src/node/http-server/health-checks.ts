@@ -33,7 +33,7 @@ export function healthChecks({ state, syncLoop }: CheckedInspection, nowMs: numb
 }
 
 function syncLoopFailure(state: NodeAgentState, ageMs: number, nodeName: string | undefined): string | undefined {
-  if (state === 'stopped') return 'the agent is stopped';
+  if (state === 'stopped') return 'the sync loop is stopped';
   if (ageMs <= maxIterationAgeMs) return undefined;
   const ofNode = nodeName === undefined ? '' : ` of ${nodeName}`;
   return `sync loop${ofNode} took longer than expected: its last iteration began ${Math.floor(ageMs / 1_000)} s ago`;

@@ -4,10 +4,12 @@ import type { StatusPageOptions } from '../../observe/statusz/index.ts';
 import type { ClockLike } from '../../shared/clock.ts';
 import { ConnectionLimit } from '../../shared/connection-limit.ts';
 import { isHostAllowed, resolveAllowedHosts } from '../../shared/host-check.ts';
+import { limitReads } from '../../shared/limit-reads.ts';
 import { listen, listenChecks } from '../../shared/listen.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { type OptionChecks, port as aPort, requireOptions, unchecked } from '../../shared/option-checks.ts';
 import { resolveClock, resolveLogger } from '../../shared/ports.ts';
+import { serveInTurn } from '../../shared/serve-in-turn.ts';
 import { formatChecks, type HealthCheck, type MetricsSource } from './health-checks.ts';
 
 /** Options of `serveAgent` and `serveVirtualNodes`. */
@@ -81,6 +83,8 @@ export async function serveEndpoints(
           problems: () => shown.problems(clock.now()),
         });
 
+  const metrics = limitReads(clock, async () => (await register?.metrics()) ?? '');
+
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const [path = '', query = ''] = (request.url ?? '').split('?');
     if (page !== undefined && /^\/statusz(\/|$)/.test(path)) return page(request, response);
@@ -96,12 +100,13 @@ export async function serveEndpoints(
     if (path === '/healthz' || path === '/livez') return sendChecks(healthChecks(clock.now()));
     if (path === '/readyz') return sendChecks(readinessChecks(clock.now()));
     if (path === '/metrics' && register !== undefined)
-      return send(response, 200, await register.metrics(), register.contentType);
+      return send(response, 200, await metrics(), register.contentType);
     return send(response, 404, `Not found. There are: ${paths.join(', ')}\n`);
   }
   const paths = ['/healthz', '/livez', '/readyz', ...(register ? ['/metrics'] : []), ...(page ? ['/statusz/'] : [])];
 
-  const server = createServer((request, response) => {
+  const server = createServer();
+  serveInTurn(server, (request, response) => {
     connections.use(request.socket);
     respond(request, response).catch((thrown: unknown) => {
       logger.error({ reason: reasonOf(thrown), path: request.url }, 'Failed to serve a request');

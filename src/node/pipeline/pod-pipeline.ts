@@ -66,13 +66,14 @@ export type PodStatuses = ReturnType<typeof createPodStatuses>;
 
 export function createPodStatuses(
   { clock, logger, random, eventRecorder }: PodPipelineContext,
-  { podManager }: Pick<PodInputs, 'podManager'>,
+  { channels, podManager }: Pick<PodInputs, 'channels' | 'podManager'>,
   podCache: PodCache,
   options: Omit<StatusManagerOptions, 'podDeletionSafety' | 'podManager'> & {
     readonly allocationState: AllocationState;
   },
 ) {
-  const statuses = new PodSyncStatuses({ podCache, clock, logger });
+  const onSyncDue = (dueMs: number): void => channels.syncDue(dueMs);
+  const statuses = new PodSyncStatuses({ podCache, clock, logger, onSyncDue });
   const statusManager = new StatusManager({
     ...options,
     ...{ podManager, podDeletionSafety: statuses, clock, logger, random, eventRecorder },

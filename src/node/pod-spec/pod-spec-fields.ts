@@ -76,7 +76,7 @@ const container = {
   volumeDevices: { refused: 'CreateContainerConfigError', because: 'block volumes need persistent volumes' },
   ...each(probe, 'livenessProbe readinessProbe startupProbe'),
   lifecycle: at('agent/pod-syncer/handler-runner'),
-  terminationMessagePath: at('cri/container-files'),
+  terminationMessagePath: at('cri/prepared-container-files'),
   terminationMessagePolicy: at('cri/labels', 'kept as an annotation of the container, and read when it ends'),
   securityContext: security,
 } as const satisfies Rows<'Container'>;

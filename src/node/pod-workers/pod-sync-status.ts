@@ -22,8 +22,6 @@ export type PodLifecycle =
       readonly sinceMs: number;
       /** Never extended. 0 if it has not been determined yet; then the pod's own period applies. */
       gracePeriodSeconds: number;
-      /** True when the worker has seen the request, and no longer starts containers. */
-      isStarted: boolean;
       /** Called when the pod is terminated. */
       readonly onCompleted: (() => void)[];
       podStatusFn: PodStatusFn | undefined;
@@ -31,8 +29,6 @@ export type PodLifecycle =
   | {
       readonly state: 'terminated';
       readonly sinceMs: number;
-      /** False for a pod that was killed before its worker started it. */
-      readonly isStarted: boolean;
       isFinished: boolean;
     };
 
@@ -99,7 +95,6 @@ export function terminatingSince(sinceMs: number): Extract<PodLifecycle, { state
     state: 'terminating',
     sinceMs,
     gracePeriodSeconds: 0,
-    isStarted: false,
     onCompleted: [],
     podStatusFn: undefined,
   };

@@ -16,6 +16,8 @@ export interface PodSyncStatusesOptions {
   readonly podCache: Pick<PodCache, 'get'>;
   readonly clock: Pick<Clock, 'afterFunc' | 'now' | 'monotonicMs'>;
   readonly logger: Logger;
+  /** Called with the time when a pod must be synced again, on the monotonic clock. */
+  readonly onSyncDue: (dueMs: number) => void;
 }
 
 /**
@@ -50,7 +52,7 @@ export class PodSyncStatuses implements PodDeletionSafety {
       { uid, fullName: getPodFullName(pod), scope: new OwnedPodScope({ pod, clock, logger }), endedPhase },
       // The pod ended before the agent was restarted.
       cached !== undefined && !isAnythingRunning(cached)
-        ? { state: 'terminated', sinceMs: clock.monotonicMs(), isStarted: true, isFinished: false }
+        ? { state: 'terminated', sinceMs: clock.monotonicMs(), isFinished: false }
         : { state: 'syncing' },
     );
     this.#statuses.set(uid, status);
@@ -89,6 +91,19 @@ export class PodSyncStatuses implements PodDeletionSafety {
     const due = [...this.#statuses.values()].filter(({ nextSyncMs = Infinity }) => nextSyncMs <= nowMs);
     for (const status of due) status.nextSyncMs = undefined;
     return due.map(({ uid }) => uid);
+  }
+
+  /** The time when `getWork` next returns a pod, on the monotonic clock; Infinity if none is due. */
+  nextWorkMs(): number {
+    let nextMs = Infinity;
+    for (const { nextSyncMs = Infinity } of this.#statuses.values()) nextMs = Math.min(nextMs, nextSyncMs);
+    return nextMs;
+  }
+
+  /** From this time on, `getWork` returns the pod. Source: kubelet `WorkQueue.Enqueue`. */
+  enqueue(status: PodSyncStatus, dueMs: number): void {
+    status.nextSyncMs = dueMs;
+    this.#options.onSyncDue(dueMs);
   }
 
   /** All containers of the pod have stopped and its worker has ended. kubelet: `IsPodKnownTerminated`. */
@@ -137,13 +152,6 @@ export class PodSyncStatuses implements PodDeletionSafety {
   isPodTerminationRequested(uid: string): boolean {
     const status = this.#statuses.get(uid);
     return status !== undefined && status.lifecycle.state !== 'syncing';
-  }
-
-  /** True when no more containers of the pod may be started, and its worker knows. */
-  shouldPodContainersBeTerminating(uid: string): boolean {
-    const status = this.#statuses.get(uid);
-    if (status === undefined) return this.#arePodsSynced;
-    return status.lifecycle.state !== 'syncing' && status.lifecycle.isStarted;
   }
 
   /** True when the pod's sandboxes and containers may be removed from the runtime. */

@@ -111,7 +111,7 @@ export class PodWorkerLoop {
     const isKnown = update.runningPod === undefined;
     if (!status.hasStarted && isKnown && isStaticPod(update.pod ?? {})) {
       if (status.lifecycle.state !== 'syncing') {
-        this.#finish(status, false);
+        this.#finish(status);
         return undefined;
       }
       if (!allowStaticPodStart(status, this.#options.statuses.all())) {
@@ -138,7 +138,6 @@ export class PodWorkerLoop {
     const { lifecycle, uid, scope } = status;
     const { updateType, mirrorPod, runningPod } = update;
     if (runningPod !== undefined) {
-      if (lifecycle.state === 'terminating') lifecycle.isStarted = true;
       await podSyncer.syncTerminatingRuntimePod(runningPod, { signal, scope });
       return false;
     }
@@ -162,7 +161,6 @@ export class PodWorkerLoop {
           ));
           break;
         case 'terminating': {
-          lifecycle.isStarted = true;
           const { podStatusFn } = lifecycle;
           const gracePeriodSeconds = lifecycle.gracePeriodSeconds || undefined;
           await podSyncer.syncTerminatingPod(pod, runtimeStatus, gracePeriodSeconds, podStatusFn, options);
@@ -209,28 +207,27 @@ export class PodWorkerLoop {
     switch (state) {
       case 'syncing':
         if (lifecycle.state === 'syncing') status.lifecycle = terminatingSince(nowMs);
-        if (status.lifecycle.state === 'terminating') status.lifecycle.isStarted = true;
         this.requeueLastPodUpdate(status);
         break;
       case 'terminating':
-        status.lifecycle = { state: 'terminated', sinceMs: nowMs, isStarted: true, isFinished: false };
+        status.lifecycle = { state: 'terminated', sinceMs: nowMs, isFinished: false };
         if (lifecycle.state === 'terminating') for (const onCompleted of lifecycle.onCompleted) onCompleted();
         if (update.runningPod !== undefined) {
-          this.#finish(status, true);
+          this.#finish(status);
           this.#options.statuses.forget(status);
         } else this.requeueLastPodUpdate(status);
         break;
       case 'terminated':
-        this.#finish(status, true);
+        this.#finish(status);
         break;
     }
   }
 
-  #finish(status: PodSyncStatus, isStarted: boolean): void {
+  #finish(status: PodSyncStatus): void {
     void status.scope.close();
     const sinceMs =
       status.lifecycle.state === 'terminated' ? status.lifecycle.sinceMs : this.#options.clock.monotonicMs();
-    status.lifecycle = { state: 'terminated', sinceMs, isStarted, isFinished: true };
+    status.lifecycle = { state: 'terminated', sinceMs, isFinished: true };
     status.isWorking = false;
     status.pendingUpdate = undefined;
     status.nextSyncMs = undefined;
@@ -238,9 +235,9 @@ export class PodWorkerLoop {
 
   /** Source: kubelet `completeWork`. */
   #enqueue(status: PodSyncStatus, outcome: SyncOutcome): void {
-    const { clock, random } = this.#options;
+    const { clock, random, statuses } = this.#options;
     const nowMs = clock.monotonicMs();
-    status.nextSyncMs = nowMs + nextSyncDelayMs(outcome, nowMs, random);
+    statuses.enqueue(status, nowMs + nextSyncDelayMs(outcome, nowMs, random));
   }
 
   #onFailure(status: PodSyncStatus, { pod, runningPod }: PodUpdate, error: unknown): void {

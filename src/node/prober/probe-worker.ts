@@ -155,14 +155,9 @@ export class ProbeWorker {
     if (containerStatus.containerID !== this.#containerID) this.#adoptContainer(containerStatus);
     if (this.#onHold) return true;
 
-    const { running, terminated } = containerStatus.state;
-    if (running === undefined) {
+    if (containerStatus.state.running === undefined) {
       this.#set('failure');
-      if (terminated === undefined) return true;
-      return (
-        containerShouldRestart(container, pod.spec ?? {}, terminated.exitCode) ||
-        shouldAllContainersRestart(pod, status, exitedContainers(status))
-      );
+      return !hasEndedForGood(pod, container, status);
     }
     if (pod.metadata?.deletionTimestamp != null && !continuesInTermination) {
       // Nothing is restarted, so a failure would have no effect.
@@ -236,6 +231,13 @@ export class ProbeWorker {
   #set(result: ProbeResult): void {
     this.#options.results.set(this.#containerID, result, this.#options.pod.metadata.uid);
   }
+}
+
+/** True if the container has ended, and nothing starts it again. */
+export function hasEndedForGood(pod: ValidPod, container: Container, status: PodStatus): boolean {
+  const { terminated } = findContainerStatus(status, container.name)?.state ?? {};
+  if (terminated === undefined || containerShouldRestart(container, pod.spec ?? {}, terminated.exitCode)) return false;
+  return !shouldAllContainersRestart(pod, status, exitedContainers(status));
 }
 
 function findContainerStatus(status: PodStatus, name: string): ContainerStatus | undefined {

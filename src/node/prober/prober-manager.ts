@@ -5,7 +5,7 @@ import { isRestartableInitContainer } from '../../status-manager/status/containe
 import type { PodScope } from '../pod-scope.ts';
 import { type ProbeResults, ProbeResultsManager, type ProbeType, type ProbeUpdate } from '../probes/probe-results.ts';
 import { probeOf, probeTypeNames, probeTypes } from '../probes/probe-types.ts';
-import { ProbeWorker } from './probe-worker.ts';
+import { hasEndedForGood, ProbeWorker } from './probe-worker.ts';
 import type { BoundedProber } from './prober.ts';
 import { systemRandom } from '../../shared/entropy.ts';
 
@@ -56,7 +56,12 @@ export class ProberManager {
     return count;
   }
 
-  /** Starts the probes of the pod's regular containers and sidecars, which end with its scope. Existing workers continue. */
+  /**
+   * Starts the probes of the pod's regular containers and sidecars, which end with its scope. Existing workers continue.
+   *
+   * Divergence: none are started for a container that has ended for good. In the kubelet, each sync starts a worker that ends
+   * immediately; here, its first result would cause the next sync.
+   */
   addPod(pod: ValidPod, scope: PodScope): void {
     const { containers = [], initContainers = [] } = pod.spec ?? {};
     for (const container of [...containers, ...initContainers.filter(isRestartableInitContainer)]) {
@@ -111,6 +116,8 @@ export class ProberManager {
     const workers = this.#workers.get(podUID) ?? new Map<string, ProbeWorker>();
     const key = keyOf(container.name, probeType);
     if (workers.has(key)) return;
+    const status = this.#options.getPodStatus(podUID);
+    if (status !== undefined && hasEndedForGood(pod, container, status)) return;
     const { random = systemRandom, ...rest } = this.#options;
     const worker = new ProbeWorker({
       ...rest,

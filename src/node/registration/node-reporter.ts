@@ -266,7 +266,7 @@ export class NodeReporter {
     } catch (error) {
       if (!isResponse(error, 404) || this.#stop.signal.aborted) throw error;
       const { nodeName } = this.#options;
-      this.#logger.warn({ node: nodeName }, 'The Node does not exist any more; registering it again');
+      this.#logger.warn({ node: nodeName }, 'The Node no longer exists; registering it again');
       return this.#register();
     }
   }

@@ -1,5 +1,5 @@
 import type { PodStatusInput } from '../../kube/objects/types.ts';
-import { containerStatusesFields } from '../../status-manager/status/container-statuses.ts';
+import { containerStatusesOf } from '../../status-manager/status/container-statuses.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 
@@ -18,7 +18,7 @@ export function keepReportedEnds(
 ): RuntimePodStatus {
   if (!isPodPhaseTerminal(reported?.phase)) return runtimeStatus;
   const restartCounts = new Map<string | null | undefined, number>();
-  for (const { name, state, containerID, restartCount } of containerStatusesFields.flatMap((m) => reported[m] ?? [])) {
+  for (const { name, state, containerID, restartCount } of containerStatusesOf(reported)) {
     const isLost = !runtimeStatus.containers.some((run) => run.id === containerID && run.state === 'exited');
     if (state?.terminated != null && isLost) restartCounts.set(name, restartCount ?? 0);
   }

@@ -2,7 +2,7 @@ import type { NodeContext } from '../node-context.ts';
 import { sleep } from '../../shared/clock.ts';
 import { reasonOf } from '../../shared/logger.ts';
 import { MonotonicTimes } from '../../shared/time.ts';
-import { Ticker } from '../../shared/ticker.ts';
+import { Alarm } from '../../shared/alarm.ts';
 import type { Pod } from '../../kube/objects/types.ts';
 import type { PodConfigUpdate } from '../config/pod-config.ts';
 import type { SourcesReady } from '../config/sources-ready.ts';
@@ -74,18 +74,21 @@ type Work = () => void;
  * - updates from the sources, in order;
  * - events of the runtime;
  * - results of probes;
- * - every second, the pods whose next sync is due;
+ * - at the next full second of its running time, the pods whose next sync is due;
  * - every two seconds, housekeeping, or less often while there is no input. A tick is dropped while an earlier one is
  *   waiting.
  *
  * One item is handled at a time, without an await: slow work is done beside the loop, which handles its result. Events of
  * one pod that follow each other are one, so that it is synced once for all of them. While the runtime has errors, nothing
  * is handled; the loop checks again after 100 ms, then after twice as long each time, up to 5 s. Errors that a handler
- * throws are logged. Source: kubelet `syncLoop`, `syncLoopIteration`.
+ * throws are logged. Nothing wakes the loop in a second in which nothing is due, because a process may have hundreds of
+ * loops. Source: kubelet `syncLoop`, `syncLoopIteration`.
  */
 export class KubeletSyncLoop {
   readonly #options: KubeletSyncLoopOptions;
   readonly #stop = new AbortController();
+  readonly #syncAlarm: Alarm;
+  readonly #housekeepingAlarm: Alarm;
   #isSyncDue = false;
   #isHousekeepingDue = false;
   /** False if the last housekeeping succeeded, and there has been no input since. */
@@ -97,6 +100,7 @@ export class KubeletSyncLoop {
   readonly #backoff = new ExponentialBackOff(runtimeErrorBackOff);
   readonly #failures: FailureLog;
   readonly #housekeepingFailures: FailureLog;
+  /** Each takes the next item of its queue, and returns what handles it; undefined if the queue is empty. */
   readonly #queues: readonly (() => Work | undefined)[];
   #turn = 0;
   #startedMs = 0;
@@ -107,14 +111,23 @@ export class KubeletSyncLoop {
   constructor(options: KubeletSyncLoopOptions) {
     this.#options = options;
     const { handler, channels, clock, logger } = options;
-    channels.listen(() => this.#wakeUp());
+    channels.listen({ onReceived: () => this.#wakeUp(), onSyncDue: (dueMs) => this.#armSync(dueMs) });
+    this.#syncAlarm = new Alarm(clock, () => {
+      this.#isSyncDue = true;
+      this.#wakeUp();
+    });
+    this.#housekeepingAlarm = new Alarm(clock, () => {
+      this.#isHousekeepingDue ||= this.#nextHousekeepingMs() <= clock.monotonicMs();
+      this.#armHousekeeping();
+      this.#wakeUp();
+    });
     this.#failures = new FailureLog({ logger, clock, what: 'Syncing pods' });
     this.#housekeepingFailures = new FailureLog({ logger, clock, what: 'Housekeeping' });
     const next =
       <T>(queue: T[], handle: (item: T) => void) =>
       () => {
         const item = queue.shift();
-        this.#hasToClean ||= item !== undefined;
+        if (item !== undefined) this.#cleanSoon();
         return item && (() => handle(item));
       };
     const nextConfigUpdate = next(channels.configUpdates, (update) => this.#handleConfigUpdate(update));
@@ -122,14 +135,18 @@ export class KubeletSyncLoop {
       () => (this.#isNextUpdatePrepared() ? nextConfigUpdate() : undefined),
       () => {
         const events = nextOfOnePod(channels.lifecycleEvents);
-        this.#hasToClean ||= events !== undefined;
+        if (events !== undefined) this.#cleanSoon();
         return events && (() => events.forEach((event) => handler.handlePodLifecycleEvent(event)));
       },
       next(channels.probeUpdates, ({ probeType, update }) => handler.handleProbeUpdate(probeType, update)),
       () => {
         if (!this.#isSyncDue) return undefined;
         this.#isSyncDue = false;
-        return () => handler.handlePodSyncs(handler.getPodsToSync());
+        return () => {
+          const pods = handler.getPodsToSync();
+          this.#armSync(handler.nextSyncMs());
+          handler.handlePodSyncs(pods);
+        };
       },
       () => {
         if (!this.#isHousekeepingDue || this.#housekeeping !== undefined) return undefined;
@@ -141,8 +158,10 @@ export class KubeletSyncLoop {
 
   /** Starts the loop. Calling it again does nothing. */
   start(): void {
+    if (this.#running !== undefined) return;
     this.#startedMs = this.#options.clock.monotonicMs();
-    this.#running ??= this.#run();
+    this.#running = this.#run();
+    this.#armHousekeeping();
   }
 
   /** Resolves when the current item and housekeeping are done; queued items are dropped. */
@@ -174,22 +193,40 @@ export class KubeletSyncLoop {
   }
 
   async #run(): Promise<void> {
-    const { clock, quietHousekeepingPeriodMs = housekeepingPeriodMs } = this.#options;
-    const tickers = [
-      new Ticker(clock, syncPeriodMs, () => {
-        this.#isSyncDue = true;
-        this.#wakeUp();
-      }),
-      new Ticker(clock, housekeepingPeriodMs, () => {
-        const sinceMs = clock.monotonicMs() - this.#lastHousekeepingMs;
-        if (!this.#hasToClean && sinceMs < quietHousekeepingPeriodMs) return;
-        this.#isHousekeepingDue = true;
-        this.#wakeUp();
-      }),
-    ];
-    for (const ticker of tickers) ticker.start();
     while (!this.#stop.signal.aborted) await this.#iterate();
-    for (const ticker of tickers) ticker.stop();
+    this.#syncAlarm.stop();
+    this.#housekeepingAlarm.stop();
+  }
+
+  #armSync(dueMs: number): void {
+    this.#atTick(this.#syncAlarm, syncPeriodMs, dueMs);
+  }
+
+  #armHousekeeping(): void {
+    this.#atTick(this.#housekeepingAlarm, housekeepingPeriodMs, this.#nextHousekeepingMs());
+  }
+
+  #nextHousekeepingMs(): number {
+    const { quietHousekeepingPeriodMs = housekeepingPeriodMs } = this.#options;
+    return this.#hasToClean ? -Infinity : this.#lastHousekeepingMs + quietHousekeepingPeriodMs;
+  }
+
+  #cleanSoon(): void {
+    // The alarm is armed for the next tick already.
+    if (this.#hasToClean) return;
+    this.#hasToClean = true;
+    this.#armHousekeeping();
+  }
+
+  /** At the first multiple of the period since the start that is in the future, and not before `dueMs`. */
+  #atTick(alarm: Alarm, periodMs: number, dueMs: number): void {
+    if (this.#running === undefined || this.#stop.signal.aborted || dueMs === Infinity) return;
+    const nowMs = this.#options.clock.monotonicMs();
+    const ticks = Math.max(
+      Math.floor((nowMs - this.#startedMs) / periodMs) + 1,
+      Math.ceil((dueMs - this.#startedMs) / periodMs),
+    );
+    alarm.arm(this.#startedMs + ticks * periodMs - nowMs);
   }
 
   /** Source: kubelet `syncLoopIteration`. */
@@ -269,6 +306,7 @@ export class KubeletSyncLoop {
         handler.handlePodReconcile(pods);
         break;
     }
+    if (op !== 'RECONCILE') this.#armSync(handler.nextSyncMs());
   }
 
   #startHousekeeping(): void {
@@ -288,7 +326,7 @@ export class KubeletSyncLoop {
       await this.#options.handlePodCleanups(this.#stop.signal);
       this.#housekeepingFailures.succeeded();
     } catch (thrown) {
-      this.#hasToClean = true;
+      this.#cleanSoon();
       if (!this.#stop.signal.aborted) this.#housekeepingFailures.failed(thrown);
     }
   }

@@ -5,10 +5,10 @@ import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 
 export interface PodDispatcherOptions {
   readonly podManager: Pick<BasicPodManager, 'getMirrorPodByPod' | 'getPodByUID'>;
-  readonly podWorkers: Pick<PodWorkers, 'updatePod'>;
+  readonly podWorkers: Pick<PodWorkers, 'statuses' | 'updatePod'>;
 }
 
-/** Passes pods to their workers. Pods that were rejected have no worker until they are deleted. */
+/** Passes pods to their workers. A rejected pod has none until housekeeping finishes or kills it. */
 export class PodDispatcher {
   readonly #options: PodDispatcherOptions;
   /** Kept here until the pod is removed, because a rejected pod has no worker. */
@@ -19,8 +19,10 @@ export class PodDispatcher {
   }
 
   dispatch(updateType: SyncPodType, pod: ValidPod, mirrorPod: ValidPod | undefined): void {
-    if (this.isRejected(pod.metadata.uid)) return;
-    this.#options.podWorkers.updatePod({ updateType, pod, mirrorPod });
+    const { podWorkers } = this.#options;
+    const { uid } = pod.metadata;
+    if (this.isRejected(uid) && podWorkers.statuses.get(uid) === undefined) return;
+    podWorkers.updatePod({ updateType, pod, mirrorPod });
   }
 
   /** Source: kubelet `HandlePodSyncs`. */
@@ -34,7 +36,7 @@ export class PodDispatcher {
     if (pod !== undefined) this.syncPods([pod]);
   }
 
-  /** From now on the pod has no worker. */
+  /** From now on, nothing here gives the pod a worker. */
   reject({ metadata }: ValidPod): void {
     this.#rejected.add(metadata.uid);
   }

@@ -33,7 +33,7 @@ export interface SyncHandlerOptions extends Pick<NodeContext, 'logger'>, Measure
   readonly dispatcher: PodDispatcher;
   /** The pods that use resources of the node. Source: kubelet `GetActivePods`. */
   readonly getActivePods: () => readonly ValidPod[];
-  /** True for a pod that must be synced now for another reason, such as its deadline. */
+  /** True for a pod past its deadline, which must be synced now. */
   readonly shouldSync: (pod: ValidPod) => boolean;
   /** Decides which pods are admitted, and keeps their resources. */
   readonly allocationManager: Pick<
@@ -147,6 +147,16 @@ export class SyncHandler {
     const { podManager, podWorkers, shouldSync } = this.#options;
     const due = new Set(podWorkers.statuses.getWork());
     return podManager.getPods().filter((pod) => due.has(pod.metadata.uid) || shouldSync(pod));
+  }
+
+  /**
+   * When `getPodsToSync` has to be called next, on the monotonic clock: at the next tick as long as a pod has a deadline;
+   * Infinity if never.
+   */
+  nextSyncMs(): number {
+    const { podManager, podWorkers } = this.#options;
+    const hasDeadline = podManager.getPods().some(({ spec }) => spec?.activeDeadlineSeconds != null);
+    return hasDeadline ? -Infinity : podWorkers.statuses.nextWorkMs();
   }
 
   #updatePods(

@@ -2,11 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Pod } from '../../kube/objects/types.ts';
 import type { PodExplanation } from '../../status-manager/explain/explanation.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
+import { limitReads } from '../../shared/limit-reads.ts';
 import { thrownFields } from '../../shared/logger.ts';
 import { requirePort } from '../../shared/ports.ts';
 import { readClientFiles } from './client-files.ts';
 import { isHostAllowed } from '../../shared/host-check.ts';
-import { resolveOptions, type StatusPageOptions } from './status-page-options.ts';
+import { resolveStatusPageOptions, type StatusPageOptions } from './status-page-options.ts';
 import { podDocument } from './pod-document.ts';
 import { jsonContent, RenderedJSON } from './rendered-json.ts';
 import { type Content, Responder } from './responder.ts';
@@ -64,7 +65,7 @@ export interface StatusPage {
 export function createStatusPage(manager: StatusPageManager, options: StatusPageOptions = {}): StatusPage {
   requirePort('manager', manager, ['explain', 'getPodStatus', 'inspect', 'subscribe']);
   const { nodeName, path, refreshIntervalMs, timelineLength, allowedHosts, problems, clock, logger } =
-    resolveOptions(options);
+    resolveStatusPageOptions(options);
   const files = readClientFiles();
   const responder = new Responder(clock);
   const getPodStatus: StatusPageManager['getPodStatus'] = (podUID) => manager.getPodStatus(podUID);
@@ -80,11 +81,12 @@ export function createStatusPage(manager: StatusPageManager, options: StatusPage
     onOutcome: (outcome) => timelines.outcome(outcome),
   });
   const getPod: PodSummarySource['getPod'] = (podUID) => manager.podManager?.getPodByUID(podUID);
+  const inspect = limitReads(clock, () => manager.inspect());
   const pods = new RenderedJSON(clock, refreshIntervalMs, () =>
     statusDocument({
       problems: problems(),
       nodes: manager.nodes?.(),
-      inspection: manager.inspect(),
+      inspection: inspect(),
       getPod,
       getPodStatus,
       nodeName,
@@ -103,7 +105,7 @@ export function createStatusPage(manager: StatusPageManager, options: StatusPage
         const explanation = manager.explain(route.podUID);
         if (explanation === undefined) return undefined;
         const { podUID } = explanation;
-        const source = { inspection: manager.inspect(), getPod, getPodStatus };
+        const source = { inspection: inspect(), getPod, getPodStatus };
         const [row] = podSummaries(source, (pod) => pod.podUID === podUID);
         const document = podDocument(explanation, row, getPodStatus(podUID), timelines);
         return document && jsonContent(document);

@@ -27,6 +27,8 @@ export type PodWait = { readonly since: Timestamp } & (
       readonly tries?: number | undefined;
     }
   | { readonly kind: 'finalizers'; readonly finalizers: readonly string[] }
+  /** The next try after a call of the provider, or a sync, has failed; since the first failure. */
+  | { readonly kind: 'provider' }
   | {
       /** The agent stops the containers of the pod, or, when they have stopped, its sandbox. */
       readonly kind: 'containers' | 'sandbox';
@@ -82,8 +84,15 @@ export interface NodeRow {
   readonly problem?: string | undefined;
 }
 
+interface ShownPod extends PodInspection {
+  /** Of a virtual node: since when calls of the provider for the pod, or its syncs, have been failing. */
+  readonly callsFailSince?: string | undefined;
+}
+
 /** What the page reads of a manager. */
-export type ShownInspection = Omit<ManagerInspection, 'apiStatusVersions' | 'isWakeUpWaiting'>;
+export interface ShownInspection extends Omit<ManagerInspection, 'apiStatusVersions' | 'isWakeUpWaiting' | 'pods'> {
+  readonly pods: readonly ShownPod[];
+}
 
 /** `pods.json`: the manager and all its pods. Absent fields have no value. */
 export interface StatusDocument {
@@ -105,7 +114,7 @@ export interface StatusDocument {
 
 /** The data of the rows. */
 export interface PodSummarySource {
-  readonly inspection: Pick<ManagerInspection, 'pods' | 'requestedDeletions'>;
+  readonly inspection: Pick<ShownInspection, 'pods' | 'requestedDeletions'>;
   readonly getPodStatus: (podUID: string) => PodStatus | undefined;
   /** The pod in the pod manager. */
   readonly getPod: (podUID: string) => Pod | undefined;
@@ -151,7 +160,7 @@ export function podSummaries(
   ];
 }
 
-function summaryOf(pod: PodInspection, shown: Pod | undefined, status: PodStatus = {}): PodRow {
+function summaryOf(pod: ShownPod, shown: Pod | undefined, status: PodStatus = {}): PodRow {
   const { podUID, podNamespace, podName, version, sentVersion, podIsFinished, termination } = pod;
   const lastError = pod.lastError ?? pod.rejected?.reason ?? termination?.lastError;
   // Without the spec, sidecars are not known.
@@ -174,7 +183,7 @@ function summaryOf(pod: PodInspection, shown: Pod | undefined, status: PodStatus
     sentVersion,
     podIsFinished,
     unsentSince: pod.unsentSince,
-    waitingFor: pod.waitingFor ? waitOf(pod.waitingFor) : termination && containersWaitOf(termination),
+    waitingFor: waitOf(pod),
     nextTryAt: pod.nextTryAt,
     lastError,
   };
@@ -190,8 +199,14 @@ function containersWaitOf(termination: PodTermination): PodWait {
   return { kind: terminationWaitOf(termination), since, gracePeriodSeconds, gracePeriodEndsAt };
 }
 
+function waitOf({ waitingFor, termination, callsFailSince }: ShownPod): PodWait | undefined {
+  if (waitingFor !== undefined) return syncWaitOf(waitingFor);
+  if (termination !== undefined) return containersWaitOf(termination);
+  return callsFailSince === undefined ? undefined : { kind: 'provider', since: callsFailSince };
+}
+
 /** Omits the message: the row shows it as its last error. */
-function waitOf(waitingFor: WaitingFor): PodWait {
+function syncWaitOf(waitingFor: WaitingFor): PodWait {
   const { kind, since } = waitingFor;
   if (waitingFor.kind === 'back-off') {
     const { class: failureClass, verb, statusCode, tries } = waitingFor;

@@ -56,7 +56,7 @@ const checks: OptionChecks<StatusPageOptions> = {
 };
 
 /** Checks the options and fills in their defaults. @throws StatusManagerError INVALID_OPTION, naming the option */
-export function resolveOptions(options: StatusPageOptions) {
+export function resolveStatusPageOptions(options: StatusPageOptions) {
   requireOptions(options, checks);
   const { nodeName, path = '/statusz', refreshIntervalMs = 1_000, timelineLength = 50, problems = () => [] } = options;
   return {

@@ -4,7 +4,9 @@ import { reasonOf } from '../../shared/logger.ts';
 import { checksumOf, decodeEnvelope, encodeEnvelope } from './checkpoint-format.ts';
 
 /** Enough for some 100,000 pods. */
-const maxCheckpointBytes = 64 * 1024 * 1024;
+const maxDataBytes = 64 * 1024 * 1024;
+/** As text in the envelope, each character of the data takes at most twice its bytes. */
+const maxCheckpointBytes = 2 * maxDataBytes + 1024;
 
 /** Content of a checkpoint file. */
 export interface Checkpoint<T> {
@@ -20,7 +22,7 @@ export class CheckpointFile {
   readonly #disk: Disk;
   readonly #path: string;
   readonly #encode: () => string;
-  /** Checksum of the data in the file; undefined if there is no file yet. */
+  /** Checksum of the data in the file; undefined if there is no file yet, or if it is not known. */
   #lastChecksum: number | undefined;
   #latest: Promise<void> = Promise.resolve();
   #waiting: Promise<void> | undefined;
@@ -50,10 +52,15 @@ export class CheckpointFile {
 
   async #writeNow(): Promise<void> {
     const data = this.#encode();
-    const checksum = checksumOf(data);
-    if (checksum === this.#lastChecksum) return;
     try {
+      // A larger file would keep the next process from starting.
+      if (Buffer.byteLength(data) > maxDataBytes) throw new Error(`over ${maxDataBytes} bytes`);
+      const checksum = checksumOf(data);
+      if (checksum === this.#lastChecksum) return;
+      // A write that fails may have been made.
+      this.#lastChecksum = undefined;
       await replaceFile(this.#disk, this.#path, encodeEnvelope(data));
+      this.#lastChecksum = checksum;
     } catch (cause) {
       throw new StatusManagerError(
         'CHECKPOINT_WRITE_FAILED',
@@ -61,7 +68,6 @@ export class CheckpointFile {
         { cause },
       );
     }
-    this.#lastChecksum = checksum;
   }
 }
 

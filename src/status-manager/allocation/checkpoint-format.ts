@@ -16,8 +16,10 @@ const fnvPrime = 0x01000193;
 
 /** FNV-1a 32 over what Go's `%#v` makes of the string: its type, then its bytes. */
 export function checksumOf(data: string): number {
+  const bytes = Buffer.from(`(string)${data}`);
   let hash = fnvOffsetBasis;
-  for (const byte of Buffer.from(`(string)${data}`)) hash = Math.imul(hash ^ byte, fnvPrime);
+  // Not for…of, which takes five times as long.
+  for (let i = 0; i < bytes.length; i += 1) hash = Math.imul(hash ^ bytes[i]!, fnvPrime);
   return hash >>> 0;
 }
 

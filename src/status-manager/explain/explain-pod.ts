@@ -5,7 +5,6 @@ import { statusWordOf } from '../../kube/pods/pod-summary.ts';
 import { isBeingDeleted } from '../status/deletion.ts';
 import { isPodPhaseTerminal } from '../status/phase.ts';
 import type { OutageInspection } from '../sync/api-outage.ts';
-import type { ManagerState } from '../sync/sync-loop.ts';
 import type { RequestedDeletion } from '../sync/terminating-pods.ts';
 import type { Pod, PodStatus } from '../../kube/objects/types.ts';
 import { inspectPod, type InspectionSources, type PodInspection } from '../inspection.ts';
@@ -19,7 +18,6 @@ export interface ExplainFacts {
   readonly podUID: string;
   /** Wall time in ms since the epoch. */
   readonly nowMs: number;
-  readonly state: ManagerState;
   /** Failed pods are retried on their own. */
   readonly isSending: boolean;
   /** As the pod manager shows it. */
@@ -43,7 +41,7 @@ interface DroppedInspection extends Omit<DroppedStatus, 'atMs'> {
 }
 
 /** Collects the facts about one pod; makes no request. @param uid of the pod, or of its mirror pod */
-export function readExplainFacts(uid: string, state: ManagerState, sources: InspectionSources): ExplainFacts {
+export function readExplainFacts(uid: string, sources: InspectionSources): ExplainFacts {
   const { cache, clock, loop, podManager, records } = sources;
   const podUID = podManager.translatePodUID(uid) || uid;
   const versioned = cache.get(podUID);
@@ -52,7 +50,6 @@ export function readExplainFacts(uid: string, state: ManagerState, sources: Insp
   return {
     podUID,
     nowMs: clock.now(),
-    state,
     isSending: loop?.isSending ?? false,
     pod,
     apiPod: (pod && podManager.getMirrorPodByPod(pod)) ?? pod,
@@ -100,6 +97,7 @@ export function explainPod(facts: ExplainFacts): PodExplanation {
     unsentSince: inspection?.unsentSince,
     recoveredAt: inspection?.recoveredAt,
     cause,
+    lastError: inspection?.lastError,
     rejected: inspection?.rejected,
     nextTryAt: waiting !== undefined && 'nextTryAt' in waiting && facts.isSending ? waiting.nextTryAt : undefined,
     isShownByPodManager: pod !== undefined,
@@ -131,8 +129,7 @@ function readyOf(status: PodStatus, pod: Pod | undefined): ReadyExplanation | un
 
 function causeOf(facts: ExplainFacts): PodCause {
   const { dropped, inspection, requestedDeletion, pod } = facts;
-  const wait = inspection && waitCauseOf(facts, inspection);
-  if (wait !== undefined) return wait;
+  if (inspection?.waitingFor !== undefined) return inspection.waitingFor;
   if (requestedDeletion !== undefined) {
     const { finalizers, since } = requestedDeletion;
     return { kind: 'finalizers', finalizers, since };
@@ -151,30 +148,6 @@ function causeOf(facts: ExplainFacts): PodCause {
 /** The API server had this status, perhaps as an earlier version. */
 function isSent({ sentVersion = 0, versioned }: Pick<DroppedStatus, 'sentVersion' | 'versioned'>): boolean {
   return versioned.unsentSinceMs === undefined || sentVersion >= versioned.sameSince;
-}
-
-/** The reason why the pod is not in sync. */
-function waitCauseOf({ state }: ExplainFacts, { waitingFor, lastError, hotLoop }: PodInspection): PodCause | undefined {
-  if (waitingFor === undefined) return undefined;
-  const { since } = waitingFor;
-  switch (waitingFor.kind) {
-    case 'connection':
-    case 'response':
-      return { kind: waitingFor.kind, verb: waitingFor.verb, lastError, since };
-    case 'retry-after':
-      return { kind: waitingFor.kind, since };
-    case 'not-running':
-      return { kind: state === 'created' ? 'not-started' : 'stopped', since };
-    case 'back-off': {
-      const { class: reason, message, statusCode, tries, verb } = waitingFor;
-      if (reason === 'hot-loop' || verb === undefined) {
-        return { kind: 'hot-loop', ...(hotLoop ?? { fields: [], managers: [], timesSent: tries }), since };
-      }
-      return { kind: 'back-off', class: reason, verb, statusCode, message, tries, since };
-    }
-    default:
-      return waitingFor;
-  }
 }
 
 /** The reason why a pod that is being deleted, with nothing unsent, still exists. */

@@ -1,6 +1,3 @@
-import type { RequestVerb } from '../../kube/client/pod-client.ts';
-import type { BackOffReason } from '../sync/back-off.ts';
-import type { HotLoop } from '../sync/pod-records.ts';
 import type { RejectionInspection } from '../sync/rejected-updates.ts';
 import type { WaitingFor } from '../sync/waiting-for.ts';
 import type { PodTermination } from '../pod-deletion-safety.ts';
@@ -41,6 +38,8 @@ export interface PodExplanation {
   readonly recoveredAt: string | undefined;
   /** Why the API server does not have the cached status, or why the pod has not terminated. */
   readonly cause: PodCause;
+  /** Why the last request failed, as in `inspect()`. */
+  readonly lastError: string | undefined;
   /** Why the status that was set last, or a container of it, was rejected, as in `inspect()`. */
   readonly rejected: RejectionInspection | undefined;
   /** When the next request is due; undefined if that depends on another event. */
@@ -74,26 +73,15 @@ export interface OutageExplanation {
   readonly message: string;
 }
 
-/** `since`: when it began. */
+/** What the pod waits for, or what else is known of it. `since`: when it began. */
 export type PodCause =
+  | WaitingFor
   /** No status is cached, the pod manager does not have the pod, and none was dropped in the last minutes. */
   | { readonly kind: 'unknown-pod' }
   /** The pod manager has the pod, but no status was set. */
   | { readonly kind: 'not-set' }
   /** The API server has the cached status. */
   | { readonly kind: 'up-to-date' }
-  | ({ readonly since: string } & WaitCause);
-
-/** Most of `WaitingFor`, with what `explain()` knows in addition. */
-type WaitCause =
-  | Exclude<WaitingFor, { readonly kind: 'back-off' | 'connection' | 'not-running' | 'response' | 'retry-after' }>
-  | {
-      /**
-       * `not-started`: `start()` was not called. `stopped`: `stop()` was called. `retry-after`: the API
-       * server has asked this client to pause.
-       */
-      readonly kind: 'not-started' | 'stopped' | 'retry-after';
-    }
   | {
       /**
        * The status of the pod was dropped, at most ten minutes ago: after its deletion on the API server, by
@@ -104,32 +92,14 @@ type WaitCause =
       readonly reason: 'deleted' | 'deleting' | 'removed' | 'recreated';
       /** The API server had this status. */
       readonly isSent: boolean;
+      readonly since: string;
     }
   | {
       /** The pod is being deleted, and its containers have not stopped yet, or `terminatePod` was not called. */
       readonly kind: 'containers';
       /** Undefined unless `podDeletionSafety` reports how the containers are being stopped. */
       readonly termination: PodTermination | undefined;
+      readonly since: string;
     }
-  | {
-      /** A request waits for a connection or for its response. */
-      readonly kind: 'connection' | 'response';
-      readonly verb: RequestVerb;
-      /** Why the previous request failed; undefined if it did not. */
-      readonly lastError: string | undefined;
-    }
-  | {
-      /** The last request for this pod failed. */
-      readonly kind: 'back-off';
-      readonly class: Exclude<BackOffReason, 'hot-loop'>;
-      readonly verb: RequestVerb;
-      /** Undefined without a response. */
-      readonly statusCode: number | undefined;
-      readonly message: string;
-      /** Failures in a row. */
-      readonly tries: number;
-    }
-  /** The API server accepts the patch but later shows the old status. */
-  | ({ readonly kind: 'hot-loop' } & HotLoop)
   /** The API server has accepted the DELETE, and these finalizers keep the object. */
-  | { readonly kind: 'finalizers'; readonly finalizers: readonly string[] };
+  | { readonly kind: 'finalizers'; readonly finalizers: readonly string[]; readonly since: string };

@@ -9,8 +9,6 @@ type CauseOf<K extends PodCause['kind']> = Extract<PodCause, { readonly kind: K 
 const clauses = {
   'not-set': 'setPodStatus was not called for it in this run, so this is what the API object shows',
   'no-client': 'the manager has no client',
-  'not-started': 'start() was not called',
-  stopped: 'stop() was called',
   'mirror-pod': 'the mirror pod of this static pod is not known, so there is no API object to write to',
   'retry-after': 'the API server has asked this client to pause',
   turn: 'it is queued behind pods in flight',
@@ -24,12 +22,15 @@ const limits = { qps: 'qps and burst', 'max-in-flight': 'maxInFlight' } as const
 /** Why the pod waits, as a clause. */
 export function formatCause(
   cause: Exclude<PodCause, CauseOf<'unknown-pod' | 'up-to-date' | 'dropped'>>,
+  lastError: string | undefined,
   nowMs: number,
 ): string {
   switch (cause.kind) {
     case 'connection':
     case 'response':
-      return formatRequest(cause);
+      return formatRequest(cause, lastError);
+    case 'not-running':
+      return cause.state === 'created' ? 'start() was not called' : 'stop() was called';
     case 'limiter':
       return `the request waits for the limiter (${limits[cause.limit]})`;
     case 'back-off':
@@ -60,7 +61,7 @@ function formatTermination({ termination }: CauseOf<'containers'>, nowMs: number
   return parts.join('; ');
 }
 
-function formatRequest({ kind, verb, lastError }: CauseOf<'connection' | 'response'>): string {
+function formatRequest({ kind, verb }: CauseOf<'connection' | 'response'>, lastError: string | undefined): string {
   const waits = `${verb.toUpperCase()} waits for a ${kind}`;
   return lastError === undefined ? waits : `${waits}; the last try failed (${formatText(lastError)})`;
 }

@@ -36,9 +36,9 @@ function subjectClauses(explanation: Explanation, nowMs: number): string[] {
 
 /** Whether the cached status was sent, and what it waits for. */
 function versionClauses(explanation: Explanation, nowMs: number): string[] {
-  const { cause, version, sentVersion, unsentSince } = explanation;
+  const { cause, version, sentVersion, unsentSince, lastError } = explanation;
   const isSettled = cause.kind === 'up-to-date' || cause.kind === 'unknown-pod' || cause.kind === 'dropped';
-  const waits = isSettled ? [] : [formatCause(cause, nowMs)];
+  const waits = isSettled ? [] : [formatCause(cause, lastError, nowMs)];
   if (version === undefined) return waits;
   const sent = formatSent(explanation, nowMs);
   if (unsentSince === undefined) return [...(sent === undefined ? [] : [`version ${version} was ${sent}`]), ...waits];

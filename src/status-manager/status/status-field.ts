@@ -70,7 +70,7 @@ export const quantities: NotEmpty<ResourceList | undefined> = {
 };
 
 /** One of these words, or empty; others are refused when strict. */
-export function oneOf(...words: readonly string[]): Always<string> {
+export function enumOf(...words: readonly string[]): Always<string> {
   const known: ReadonlySet<string> = new Set(['', ...words]);
   const expected = `one of ${words.map((word) => `'${word}'`).join(', ')}`;
   return {
@@ -90,7 +90,7 @@ export function omitEmpty<T>({ read, empty }: Always<T>): NotEmpty<NonNullable<T
 }
 
 /** Omitted when not set; an empty value is kept. Go: a pointer. */
-export function optional<T>({ read }: Always<T>): WhenSet<T> {
+export function whenSet<T>({ read }: Always<T>): WhenSet<T> {
   return { read, presence: 'when-set' };
 }
 

@@ -12,8 +12,8 @@ import {
   nullableList,
   object,
   omitEmpty,
-  oneOf,
-  optional,
+  enumOf,
+  whenSet,
   quantities,
   quantity,
   requiredText,
@@ -36,10 +36,10 @@ type ByField<Row> = {
 /** Texts that have rules of their own. */
 const exceptions: ByField<StatusField<unknown>> = {
   PodStatus: {
-    phase: omitEmpty(oneOf('Pending', 'Running', 'Succeeded', 'Failed', 'Unknown')),
-    qosClass: omitEmpty(oneOf('Guaranteed', 'Burstable', 'BestEffort')),
+    phase: omitEmpty(enumOf('Pending', 'Running', 'Succeeded', 'Failed', 'Unknown')),
+    qosClass: omitEmpty(enumOf('Guaranteed', 'Burstable', 'BestEffort')),
   },
-  PodCondition: { type: requiredText, status: oneOf('True', 'False', 'Unknown') },
+  PodCondition: { type: requiredText, status: enumOf('True', 'False', 'Unknown') },
   ContainerStatus: { name: requiredText },
 };
 
@@ -105,7 +105,7 @@ function rowOf(struct: KubeType, { name, isOptional, type }: StructField): Statu
   }
   if (mark === '[]') return listOf(scalar as typeof text);
   // A time and a quantity can be null, so a pointer to one says no more than the value.
-  if (mark === '*' && !scalar.nullable) return optional(scalar as typeof text);
+  if (mark === '*' && !scalar.nullable) return whenSet(scalar as typeof text);
   return isOptional ? omitEmpty(scalar as typeof text) : scalar;
 }
 

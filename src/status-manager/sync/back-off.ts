@@ -28,7 +28,7 @@ export interface BackOffCause {
 }
 
 /** Why a pod waits, since when and until when. */
-export interface BackOffEntry extends BackOffCause {
+export interface PodBackOff extends BackOffCause {
   /** When the first failure in a row happened, on the monotonic clock. */
   readonly sinceMs: number;
   /** When the last failure happened. */
@@ -51,11 +51,11 @@ export interface BackOffEntry extends BackOffCause {
  * @param random returns a number in [0, 1) for the jitter
  */
 export function nextBackOff(
-  last: BackOffEntry | undefined,
+  last: PodBackOff | undefined,
   cause: BackOffCause,
   nowMs: number,
   random: () => number,
-): BackOffEntry {
+): PodBackOff {
   // Failures in a row count together even if their reasons differ; a hot loop is counted separately.
   const old = (last?.reason === 'hot-loop') === (cause.reason === 'hot-loop') ? last : undefined;
   const tries = (old?.tries ?? 0) + 1;
@@ -78,23 +78,23 @@ export function nextBackOff(
 }
 
 /** Milliseconds until this version may be tried; 0: now. */
-export function remainingWaitMs(entry: BackOffEntry | undefined, version: number, nowMs: number): number {
+export function remainingWaitMs(entry: PodBackOff | undefined, version: number, nowMs: number): number {
   return entry === undefined ? 0 : Math.max(0, dueMsOf(entry, version) - nowMs);
 }
 
 /** Earliest try of this version, on the monotonic clock. */
-export function dueMsOf(entry: BackOffEntry, version: number): number {
+export function dueMsOf(entry: PodBackOff, version: number): number {
   return version > entry.version ? entry.newVersionDueMs : entry.dueMs;
 }
 
 /** The entry whose wait has been ended, except for `Retry-After`. The next failure continues the back-off. */
-export function withoutCurrentWait(entry: BackOffEntry, nowMs: number): BackOffEntry {
+export function withoutCurrentWait(entry: PodBackOff, nowMs: number): PodBackOff {
   const dueMs = Math.max(nowMs, entry.failedAtMs + (entry.atLeastMs ?? 0));
   return { ...entry, dueMs, newVersionDueMs: Math.min(dueMs, entry.newVersionDueMs) };
 }
 
 /** Like `withoutCurrentWait`, but the next failure begins a new back-off. */
-export function withoutWait(entry: BackOffEntry | undefined, nowMs: number): BackOffEntry | undefined {
+export function withoutWait(entry: PodBackOff | undefined, nowMs: number): PodBackOff | undefined {
   const dueMs = (entry?.failedAtMs ?? 0) + (entry?.atLeastMs ?? 0);
   return entry === undefined || dueMs <= nowMs ? undefined : { ...entry, delayMs: 0, dueMs, newVersionDueMs: dueMs };
 }

@@ -6,7 +6,7 @@ import type { Pod } from '../../kube/objects/types.ts';
 import { statusFields } from '../../shared/log-fields.ts';
 import { isBeingDeleted } from '../status/deletion.ts';
 import { isPodPhaseTerminal } from '../status/phase.ts';
-import { type BackOffEntry, nextBackOff } from './back-off.ts';
+import { type PodBackOff, nextBackOff, withoutWait } from './back-off.ts';
 import {
   type FailureClassRow,
   type FailureEvent,
@@ -23,7 +23,7 @@ import type { Result, SentResult, SyncFailure } from './sync-result.ts';
 /** What follows from the result of a sync. An absent field has no effect. */
 export interface Consequences {
   /** The pod's back-off entry from now on; undefined: it does not wait. */
-  readonly backOff: BackOffEntry | undefined;
+  readonly backOff: PodBackOff | undefined;
   readonly log?: LogEntry | undefined;
   readonly event?: NewStatusEvent | undefined;
   readonly outcome?: OutcomeDetails;
@@ -74,7 +74,7 @@ const unknownAfterMs = 5_000;
 export function consequencesOf(result: Result, known: Known, facts: ResultFacts): Consequences {
   switch (result.kind) {
     case 'in-sync':
-      return recovery(known, facts);
+      return inSync(known, facts);
     case 'deleted':
     case 'deletion-requested':
       return {
@@ -115,6 +115,12 @@ function ofSent({ deletionDue, isHotLoop, versioned }: SentResult, known: Known,
     event: { reason: 'StatusHotLoop', message: `Status fields ${fields.join(', ')} keep being undone by ${by}` },
     outcome: { outcome: 'hot-loop', nextTryInMs: nextTryOf(backOff) },
   };
+}
+
+/** No request has succeeded, so the back-off ends only when the `Retry-After` of the last one is over. */
+function inSync(known: Known, facts: ResultFacts): Consequences {
+  const pause = withoutWait(known.backOff, facts.nowMs);
+  return pause === undefined ? recovery(known, facts) : { backOff: pause };
 }
 
 /** The pod's back-off ends. */
@@ -171,7 +177,7 @@ function ofFailure({ versioned, verb, failure, error }: SyncFailure, known: Know
 }
 
 /** The failure may mean that the pod is gone. */
-export function mayBeGone(entry: BackOffEntry | undefined): boolean {
+export function mayBeGone(entry: PodBackOff | undefined): boolean {
   return entry !== undefined && entry.reason !== 'hot-loop' && failureClassTable[entry.reason].mayMeanGone;
 }
 
@@ -188,7 +194,7 @@ function lineOf(row: FailureClassRow, error: APIError, { pod, apiPod }: ResultFa
 function eventOf(
   event: FailureEvent | undefined,
   verb: RequestVerb,
-  { failedAtMs, message, sinceMs }: BackOffEntry,
+  { failedAtMs, message, sinceMs }: PodBackOff,
 ): NewStatusEvent | undefined {
   if (event === undefined || failedAtMs - sinceMs < event.afterMs) return undefined;
   if (verb !== 'delete') return { reason: 'FailedStatusUpdate', message: `${event.message}: ${message}` };
@@ -198,6 +204,6 @@ function eventOf(
 }
 
 /** Milliseconds until the same version is retried. */
-function nextTryOf({ dueMs, failedAtMs }: BackOffEntry): number {
+function nextTryOf({ dueMs, failedAtMs }: PodBackOff): number {
   return Math.ceil(dueMs - failedAtMs);
 }

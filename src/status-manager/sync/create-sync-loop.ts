@@ -3,7 +3,7 @@ import { DroppedFields } from './dropped-fields.ts';
 import { FailureGroups } from './failure-groups.ts';
 import { FullBatch } from './full-batch.ts';
 import { HotLoops } from './hot-loops.ts';
-import { PodRequests } from './pod-requests.ts';
+import { SyncRequests } from './sync-requests.ts';
 import { PodSyncer } from './pod-syncer.ts';
 import { StatusEvents } from './status-events.ts';
 import { SyncLoop } from './sync-loop.ts';
@@ -25,7 +25,7 @@ export function createSyncLoop(ports: SyncPorts): SyncLoop {
   };
   const parts = {
     ...ports,
-    requests: new PodRequests({ ...ports, onSuccess }),
+    requests: new SyncRequests({ ...ports, onSuccess }),
     hotLoops: new HotLoops(logger),
     apiOutage,
     terminatingPods: new TerminatingPods({ ...ports, statusEvents }),

@@ -143,23 +143,25 @@ export function addWaiter(record: PodRecord, version: number, signal?: AbortSign
   });
   if (signal === undefined) return settled;
   return untilAborted(settled, signal).catch((thrown: unknown) => {
-    keepWaiters(record, (other) => other !== waiter);
+    const others = record.waiters?.filter((other) => other !== waiter);
+    setWaiters(record, others);
     throw thrown;
   });
 }
 
 /** Resolves the calls that this outcome settles. */
 export function settleWaiters(record: PodRecord, outcome: StatusOutcome): void {
-  keepWaiters(record, ({ version, resolve }) => {
-    const result = resultFor(outcome, version);
-    if (result !== undefined) resolve(result);
-    return result === undefined;
-  });
+  const remaining: Waiter[] = [];
+  for (const waiter of record.waiters ?? []) {
+    const result = resultFor(outcome, waiter.version);
+    if (result === undefined) remaining.push(waiter);
+    else waiter.resolve(result);
+  }
+  setWaiters(record, remaining);
 }
 
-function keepWaiters(record: PodRecord, isWaiting: (waiter: Waiter) => boolean): void {
-  const waiting = record.waiters?.filter(isWaiting);
-  record.waiters = waiting?.length === 0 ? undefined : waiting;
+function setWaiters(record: PodRecord, waiters: readonly Waiter[] = []): void {
+  record.waiters = waiters.length === 0 ? undefined : waiters;
 }
 
 /** The manager stops. */

@@ -1,6 +1,6 @@
 import type { FailureLog } from '../../shared/failure-log.ts';
 import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
-import type { BackOffEntry } from './back-off.ts';
+import type { PodBackOff } from './back-off.ts';
 import type { APIPod } from './decide.ts';
 import type { GroupedFailure } from './failure-classes.ts';
 import type { PodSync } from './pod-sync.ts';
@@ -58,7 +58,7 @@ export class PodRecord {
   /** The newest version that was superseded, until a newer one is sent. */
   superseded: number | undefined;
   /** Why and until when the pod waits: its last sync failed or was undone. */
-  backOff: BackOffEntry | undefined;
+  backOff: PodBackOff | undefined;
   /** The API object that the next sync need not read, with only the fields that a sync needs (`trusted-object.ts`). */
   trusted: APIPod | undefined;
   /** The last patch, until the API server is seen to have kept it (`HotLoops`). */

@@ -8,7 +8,7 @@ import { canBeDeleted } from '../status/deletion.ts';
 import { equalJSON } from '../status/equality.ts';
 import type { Pod } from '../../kube/objects/types.ts';
 import { type APIPod, apiPodOf, decide, type Decision } from './decide.ts';
-import { type PodRequests, RequestFailure } from './pod-requests.ts';
+import { type SyncRequests, RequestFailure } from './sync-requests.ts';
 import type { PodSync } from './pod-sync.ts';
 import { type DroppedFields, withoutDroppedFields } from './dropped-fields.ts';
 import type { HotLoops } from './hot-loops.ts';
@@ -42,7 +42,7 @@ export interface PodSyncerOptions extends Pick<
   | 'records'
   | 'section'
 > {
-  readonly requests: PodRequests;
+  readonly requests: SyncRequests;
   readonly hotLoops: HotLoops;
   readonly droppedFields: DroppedFields;
   readonly resultHandler: SyncResultHandler;
@@ -115,7 +115,7 @@ export class PodSyncer {
     if ('kind' in response) return isCuredByReading(response) ? undefined : response;
     if (equalJSON(response.status, plan.merged)) return this.#recordSent(uid, plan, trusted, response, 'written', true);
     // The response shows what another writer has changed, as a GET would.
-    return this.#syncObject(sync, response, 'written');
+    return this.#syncObject(sync, response, true);
   }
 
   async #readAndSync(sync: PodSync): Promise<SyncResult> {
@@ -131,14 +131,14 @@ export class PodSyncer {
       const result = failureOf(error, versioned, sync);
       return result.failure !== 'aborted' && this.#isKnownToBeGone(uid, result.error) ? this.#dropOrphan(uid) : result;
     }
-    return this.#syncObject(sync, api, 'unchanged');
+    return this.#syncObject(sync, api, false);
   }
 
   /**
-   * Brings an object that was read in line with the cached status.
-   * @param kind of the result if there is no difference
+   * Brings the API object in line with the cached status.
+   * @param isPatched this sync has patched it already, so the status is written also if nothing differs
    */
-  async #syncObject(sync: PodSync, read: APIPod, kind: SentResult['kind']): Promise<SyncResult> {
+  async #syncObject(sync: PodSync, read: APIPod, isPatched: boolean): Promise<SyncResult> {
     const { cache, limiter, podManager } = this.#options;
     const { uid } = sync;
     let api = read;
@@ -160,8 +160,10 @@ export class PodSyncer {
         return this.#drop(uid, api, plan);
       case 'unknown-mirror':
         return this.#waitForMirror(uid, api, plan);
-      case 'unchanged':
-        return this.#recordSent(uid, this.#withDisruptionTarget(uid, plan), api, api, kind);
+      case 'unchanged': {
+        const inSync = this.#withDisruptionTarget(uid, plan);
+        return this.#recordSent(uid, inSync, api, api, isPatched ? 'written' : 'unchanged');
+      }
       case 'patch': {
         const sending = this.#withDisruptionTarget(uid, plan);
         const response = await this.#patch(sync, sending, api);

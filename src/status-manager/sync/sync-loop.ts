@@ -10,7 +10,7 @@ import { mayBeGone } from './consequences.ts';
 import type { FullBatch } from './full-batch.ts';
 import { Condition, WakeUp } from './loop-signals.ts';
 import type { PodRecord } from './pod-records.ts';
-import type { PodRequests } from './pod-requests.ts';
+import type { SyncRequests } from './sync-requests.ts';
 import type { PodSync } from './pod-sync.ts';
 import type { PodSyncer } from './pod-syncer.ts';
 import type { SyncPorts } from './sync-ports.ts';
@@ -55,7 +55,7 @@ export interface SyncLoopOptions extends Pick<
   readonly resultHandler: SyncResultHandler;
   readonly terminatingPods: TerminatingPods;
   readonly apiOutage: APIOutage;
-  readonly requests: PodRequests;
+  readonly requests: SyncRequests;
 }
 
 /** Maximum number of pods named in a log entry. */
@@ -85,7 +85,7 @@ export class SyncLoop {
   /** For `inspect()` and the metrics, as the three below. */
   readonly limiter: ClientLimiter;
   readonly apiOutage: APIOutage;
-  readonly requests: PodRequests;
+  readonly requests: SyncRequests;
   readonly terminatingPods: TerminatingPods;
   readonly #options: SyncLoopOptions;
   readonly #ticker: Ticker;
@@ -171,7 +171,7 @@ export class SyncLoop {
     this.queue.forget(uid);
     const record = this.#options.records.get(uid);
     if (record !== undefined) record.lastPatch = undefined;
-    if (this.isSending) this.#addAll(() => [uid], 'Failed to enqueue a pod for a retry');
+    if (this.isSending) this.#addAndStart(() => [uid], 'Failed to enqueue a pod for a retry');
   }
 
   /** Runs one of the kubelet's batches: consumes a pending wake-up; ignores back-off, limits and priorities. */
@@ -179,7 +179,10 @@ export class SyncLoop {
     const { cache, concurrency, fullBatch } = this.#options;
     this.#wakeUp.take();
     const uids: string[] = [];
-    if (all) await fullBatch.run((uid, needsSync) => needsSync && uids.push(uid), this.#signal);
+    const visit = (uid: string, needsSync: boolean): void => {
+      if (needsSync) uids.push(uid);
+    };
+    if (all) await fullBatch.run(visit, this.#signal);
     else uids.push(...cache.uidsOfUnsentVersions());
     const result = { tried: 0, written: 0, unchanged: 0, failed: 0, gone: 0 };
     const remaining = uids.values();
@@ -253,7 +256,7 @@ export class SyncLoop {
       }, this.#signal);
       if (this.#signal.aborted) return;
       // A status dropped and set again has a lower version than the one sent; wake-ups and the comparison miss it.
-      this.#addAll(() => cache.unsentUIDs(), 'Failed to enqueue unsent pods');
+      this.#addAndStart(() => cache.unsentUIDs(), 'Failed to enqueue unsent pods');
       this.#endFullBatch();
     } catch (error) {
       logger.error(thrownFields(error), 'A full batch failed');
@@ -283,14 +286,14 @@ export class SyncLoop {
     if (!this.isSending) return;
     const nowMs = this.#options.clock.monotonicMs();
     for (const record of failing) record.backOff &&= withoutCurrentWait(record.backOff, nowMs);
-    this.#addAll(() => failing.map(({ uid }) => uid), 'Failed to enqueue the pods that could not be sent');
+    this.#addAndStart(() => failing.map(({ uid }) => uid), 'Failed to enqueue the pods that could not be sent');
   }
 
   /** After a wake-up: adds the pods whose status changed. */
   #addChanged(): void {
     if (!this.isSending) return;
     this.#wakeUp.take();
-    this.#addAll(() => this.#options.cache.takeChanged(), 'An incremental batch failed');
+    this.#addAndStart(() => this.#options.cache.takeChanged(), 'An incremental batch failed');
   }
 
   /** At the retry timer: adds the unsent pods in back-off, which is over for some of them. */
@@ -298,11 +301,11 @@ export class SyncLoop {
     if (!this.isSending) return;
     const { cache, records } = this.#options;
     const inBackOff = (uid: string): boolean => records.get(uid)?.backOff !== undefined;
-    this.#addAll(() => cache.unsentUIDs().filter(inBackOff), 'Failed to re-examine pods waiting for a retry');
+    this.#addAndStart(() => cache.unsentUIDs().filter(inBackOff), 'Failed to re-examine pods waiting for a retry');
   }
 
   /** Adds these pods and starts as many as the limits permit. A port that throws stops neither. */
-  #addAll(uids: () => readonly string[], failureMessage: string): void {
+  #addAndStart(uids: () => readonly string[], failureMessage: string): void {
     try {
       for (const uid of uids()) this.#add(uid);
     } catch (error) {
@@ -337,7 +340,7 @@ export class SyncLoop {
     const { uid } = sync;
     let result: SyncResult | undefined;
     try {
-      result = await tracing.sync(uid, (end) => syncer.syncPod(sync, end));
+      result = await tracing.sync(uid, (onSynced) => syncer.syncPod(sync, onSynced));
     } catch (error) {
       logger.error({ ...thrownFields(error), podUID: uid }, 'Unexpected error while syncing a pod');
     }
@@ -346,7 +349,7 @@ export class SyncLoop {
       this.queue.done(sync);
       // It may have been set in the meantime, or failed. A pod whose sync threw waits for the next wake-up or tick.
       const isDue = (): boolean => result !== undefined && this.isSending && cache.isUnsent(uid);
-      this.#addAll(() => (isDue() ? [uid] : []), 'Failed to examine a pod after its sync');
+      this.#addAndStart(() => (isDue() ? [uid] : []), 'Failed to examine a pod after its sync');
       this.#syncEnded.broadcast();
     });
     return result?.kind ?? 'failed';

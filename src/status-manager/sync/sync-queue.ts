@@ -144,10 +144,6 @@ export class ReadyPods {
   readonly #routine = new Set<PodRecord>();
   #wasLastUrgent = false;
 
-  get size(): number {
-    return this.#urgent.size + this.#routine.size;
-  }
-
   /** A pod that is already ready keeps its position, or moves to the urgent tier. */
   add(pod: PodRecord, isUrgent: boolean, nowMs: number): void {
     if (this.#urgent.has(pod) || (!isUrgent && this.#routine.has(pod))) return;

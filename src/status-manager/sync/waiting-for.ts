@@ -1,10 +1,11 @@
 import type { RequestVerb } from '../../kube/client/pod-client.ts';
 import type { MonotonicTimes } from '../../shared/time.ts';
-import { type BackOffReason, dueMsOf } from './back-off.ts';
+import { dueMsOf } from './back-off.ts';
 import type { ClientLimiter } from './client-limiter.ts';
-import type { PodRecord } from './pod-records.ts';
+import type { RetriedFailureClass } from './failure-classes.ts';
+import type { HotLoop, PodRecord } from './pod-records.ts';
 import type { PodSync } from './pod-sync.ts';
-import type { SyncLoop } from './sync-loop.ts';
+import type { ManagerState, SyncLoop } from './sync-loop.ts';
 import type { SyncPorts } from './sync-ports.ts';
 
 /**
@@ -14,7 +15,7 @@ import type { SyncPorts } from './sync-ports.ts';
  */
 export type WaitingFor = { readonly since: string } & (
   | { /** The manager has no client. */ readonly kind: 'no-client' }
-  | { /** `start()` was not called, or `stop()` was. */ readonly kind: 'not-running' }
+  | { /** `start()` was not called, or `stop()` was. */ readonly kind: 'not-running'; readonly state: ManagerState }
   | { /** A static pod: the pod manager does not show its mirror pod. */ readonly kind: 'mirror-pod' }
   | { /** A request is in flight. */ readonly kind: 'response'; readonly verb: RequestVerb }
   | {
@@ -34,11 +35,11 @@ export type WaitingFor = { readonly since: string } & (
   | { /** The pod is queued behind pods in flight: usually `concurrency` of them. */ readonly kind: 'turn' }
   | { /** Its sync is between two requests, as only a callback of this library sees it. */ readonly kind: 'syncing' }
   | {
-      /** The last sync failed, or another writer undid it (`hot-loop`). */
+      /** The last sync failed. */
       readonly kind: 'back-off';
-      readonly class: BackOffReason;
-      /** The request that failed; undefined for a hot loop. */
-      readonly verb: RequestVerb | undefined;
+      readonly class: RetriedFailureClass;
+      /** The request that failed. */
+      readonly verb: RequestVerb;
       /** Undefined without a response. */
       readonly statusCode: number | undefined;
       readonly message: string;
@@ -46,6 +47,11 @@ export type WaitingFor = { readonly since: string } & (
       readonly tries: number;
       readonly nextTryAt: string;
     }
+  | ({
+      /** The API server accepts the patch but later shows the old status. */
+      readonly kind: 'hot-loop';
+      readonly nextTryAt: string;
+    } & HotLoop)
   | {
       /** `podCouldHaveRunningContainers` returns true, so the terminal phase is not written. */
       readonly kind: 'pod-deletion-safety';
@@ -60,7 +66,7 @@ export function waitingFor(
   { cache, records }: Pick<SyncPorts, 'cache' | 'records'>,
   times: MonotonicTimes,
 ): WaitingFor | undefined {
-  const { inFlight: sync, readySinceMs, backOff, heldBack } = records.get(uid) ?? atRest;
+  const { inFlight: sync, readySinceMs, backOff, heldBack, lastPatch } = records.get(uid) ?? atRest;
   if (sync !== undefined && sync.phase.kind !== 'ended') {
     const since = times.format(sync.phaseSinceMs);
     return atGate(sync, since, limiter, times) ?? { kind: 'syncing', since };
@@ -71,23 +77,22 @@ export function waitingFor(
     return (ahead && atGate(ahead, since, limiter, times)) ?? { kind: 'turn', since };
   }
   const versioned = cache.get(uid);
+  // Even if an earlier try has failed: there is no next one without a mirror pod.
+  if (versioned?.unsentSinceMs !== undefined && cache.apiUIDOf(uid) === '')
+    return { kind: 'mirror-pod', since: times.format(versioned.unsentSinceMs) };
   const failed = state === 'stopped' ? undefined : backOff;
   if (failed !== undefined && versioned !== undefined) {
-    return {
-      kind: 'back-off',
-      class: failed.reason,
-      verb: failed.verb,
-      statusCode: failed.statusCode,
-      message: failed.message,
-      tries: failed.tries,
-      nextTryAt: times.formatDue(Math.max(times.nowMs, dueMsOf(failed, versioned.version))),
-      since: times.format(failed.sinceMs),
-    };
+    const { reason, verb, statusCode, message, tries, sinceMs } = failed;
+    const nextTryAt = times.formatDue(Math.max(times.nowMs, dueMsOf(failed, versioned.version)));
+    const since = times.format(sinceMs);
+    if (reason !== 'hot-loop' && verb !== undefined)
+      return { kind: 'back-off', class: reason, verb, statusCode, message, tries, nextTryAt, since };
+    const hotLoop = lastPatch?.hotLoop ?? { fields: [], managers: [], timesSent: tries };
+    return { kind: 'hot-loop', ...hotLoop, nextTryAt, since };
   }
   if (versioned?.unsentSinceMs !== undefined) {
     const since = times.format(versioned.unsentSinceMs);
-    if (cache.apiUIDOf(uid) === '') return { kind: 'mirror-pod', since };
-    return { kind: isSending ? 'next-batch' : 'not-running', since };
+    return isSending ? { kind: 'next-batch', since } : { kind: 'not-running', state, since };
   }
   return heldBack && { kind: 'pod-deletion-safety', since: times.format(heldBack.sinceMs) };
 }

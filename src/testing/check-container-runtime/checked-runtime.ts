@@ -12,7 +12,7 @@ import type { Container, PodSpec, ValidPod } from '../../kube/objects/types.ts';
 import type { JSONObject } from '../../kube/objects/json-object.ts';
 import { withPodSpecDefaults } from '../../kube/pods/pod-defaults.ts';
 import type { Clock } from '../../shared/clock.ts';
-import { type Outcome, outcomeOf, pollUntil, seenIn } from '../call-outcome.ts';
+import { type CallOutcome, outcomeOf, pollUntil, seenIn } from '../call-outcome.ts';
 import { type RuleResults, show } from '../rule-results.ts';
 import { checkCreated, checkListed, checkSandbox } from './check-statuses.ts';
 import type { RuntimeRule } from './runtime-rules.ts';
@@ -123,7 +123,7 @@ export class CheckedRuntime {
   }
 
   /** Calls a method of `raw`, and waits for its end until the time is over. */
-  async outcomeOf(call: () => Promise<unknown>): Promise<Outcome> {
+  async outcomeOf(call: () => Promise<unknown>): Promise<CallOutcome> {
     const outcome = await outcomeOf(this.#options, call);
     if (outcome.state === 'rejected') this.checkMessage(outcome.message);
     return outcome;

@@ -88,6 +88,7 @@ class Checklist {
     const ends = completed ?? failed?.container;
     if (ends !== undefined && this.#cloud.provider.capabilities?.restarts === 'node')
       await this.#step('restart', () => this.#checkRestart(ends));
+    if (this.#cloud.provider.killContainer !== undefined) await this.#step('kill', () => this.#checkKill());
     if (refused !== undefined) await this.#step('refused', () => this.#checkRefused(refused));
     if (stubborn !== undefined) await this.#step('stubborn', () => this.#checkStubborn(stubborn));
     await this.#step('removal', () => this.#cloud.close());
@@ -309,6 +310,42 @@ class Checklist {
     await this.#cloud.remove(pod);
   }
 
+  /** Ends a container, as after a probe of the node has failed. */
+  async #checkKill(): Promise<void> {
+    const { running } = this.#options;
+    const { restarts } = this.#cloud.provider.capabilities ?? {};
+    const pod = this.#cloud.newPod(running, restarts === undefined ? {} : { restartPolicy: 'Always' });
+    const other = this.#cloud.newPod(running);
+    const expectKill = (rule: ProviderRule, what: string): Promise<void> =>
+      this.#cloud.expect(rule, `\`killContainer\`${what}`, this.#cloud.killCall(pod, 0, 1));
+    await expectKill('kill-unknown', ' of an unknown pod');
+    for (const created of [pod, other]) await this.#cloud.call('createPod', this.#cloud.createCall(created));
+    await this.#untilRunning(pod);
+    const otherBefore = await this.#untilRunning(other);
+    await expectKill('kill-ends', '');
+    await expectKill('kill-repeatable', ', called again');
+    const killed = await this.#cloud.podWhen(pod, (entry) => !isRunning(entry) || runOf(entry) > 0);
+    const hasEnded = killed === undefined || !isRunning(killed) || runOf(killed) > 0;
+    this.#results.check('kill-ends', hasEnded, `The pod is ${show(killed)}`);
+    await this.#checkSame('kill-others', other, otherBefore);
+    await this.#cloud.remove(other);
+    if (!hasEnded) return;
+    const { state, reason, containers = [] } = killed ?? {};
+    const isReported = (killed !== undefined && isRunning(killed)) || containers.some(({ exit }) => exit !== undefined);
+    const mayRunAgain = restarts !== 'node' || (state === 'stopped' && !reason);
+    this.#results.check('kill-reported', isReported && mayRunAgain, `The pod is ${show(killed)}`);
+    await expectKill('kill-repeatable', ' of a run that has ended');
+    if (killed !== undefined && restarts !== undefined) {
+      if (restarts === 'node') await this.#cloud.call('createPod', this.#cloud.createCall(pod, 1));
+      const isNext = (entry: ProviderPod): boolean => isRunning(entry) && runOf(entry) > 0;
+      const next = await this.#cloud.podWhen(pod, isNext);
+      await expectKill('kill-repeatable', ' of an earlier run');
+      await sleep(this.#clock, 1000, new AbortController().signal);
+      await this.#checkSame('kill-repeatable', pod, next);
+    }
+    await this.#cloud.remove(pod);
+  }
+
   /** After a second, the pod has stopped as it had before: it has not run again. */
   async #checkSameEnd(rule: ProviderRule, pod: ValidPod, before: ProviderPod | undefined): Promise<void> {
     await sleep(this.#clock, 1000, new AbortController().signal);
@@ -372,6 +409,10 @@ class Checklist {
     const exitCode = await this.#cloud.provider.exec!(referenceOf(pod), name, command, io, { signal, epoch: 0 });
     return { exitCode, stdout };
   }
+}
+
+function runOf({ restartCount = 0, containers = [] }: ProviderPod): number {
+  return containers[0]?.restartCount ?? restartCount;
 }
 
 function timesOf({ containers, startedAt: podStartedAt }: Partial<ProviderPod> = {}) {

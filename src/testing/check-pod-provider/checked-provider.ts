@@ -13,7 +13,7 @@ import type {
   ProviderPodReference,
 } from '../../virtual-nodes/pod-provider.ts';
 import { podHash } from '../../virtual-nodes/pods/pod-hash.ts';
-import { type Outcome, outcomeOf, pollUntil, seenIn } from '../call-outcome.ts';
+import { type CallOutcome, outcomeOf, pollUntil, seenIn } from '../call-outcome.ts';
 import { type RuleResults, show } from '../rule-results.ts';
 import type { ProviderRule } from './provider-rules.ts';
 
@@ -75,7 +75,7 @@ export class CheckedProvider {
   }
 
   /** Waits for the end of a call. What its message must not be is checked. */
-  async outcomeOf<T>(call: Call<T>, signal: AbortSignal = new AbortController().signal): Promise<Outcome<T>> {
+  async outcomeOf<T>(call: Call<T>, signal: AbortSignal = new AbortController().signal): Promise<CallOutcome<T>> {
     const outcome = await outcomeOf(this.#options, () => call(this.#provider, signal));
     if (outcome.state !== 'rejected' || signal.aborted) return outcome;
     const { error, message } = outcome;
@@ -120,6 +120,12 @@ export class CheckedProvider {
 
   deleteCall(pod: ValidPod, gracePeriodSeconds: number): Call<void> {
     return (provider, signal) => provider.deletePod(referenceOf(pod), { signal, epoch: 0, gracePeriodSeconds });
+  }
+
+  killCall(pod: ValidPod, restartCount: number, gracePeriodSeconds: number): Call<void> {
+    const { name } = pod.spec!.containers![0]!;
+    return async (provider, signal) =>
+      provider.killContainer?.(referenceOf(pod), name, { signal, epoch: 0, restartCount, gracePeriodSeconds });
   }
 
   /** The entry of the pod as soon as it fits, or the last one when the time is over. */

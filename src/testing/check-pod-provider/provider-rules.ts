@@ -38,6 +38,14 @@ export const providerRules = {
     '`createPod` with the restartCount that the pod has, or a lower one, does nothing: its result was not known, or it is late.',
   'restart-reported':
     'A run is reported with its own restartCount, start and end: with those of another run, it is missing, or ends twice.',
+  'kill-ends':
+    '`killContainer` ends the container within its grace period: it is not probed again before its next run.',
+  'kill-reported':
+    "The end is reported as any other, with its exit code, by a pod that stays listed: with `restarts: 'node'`, only a pod that is `stopped` without a reason runs again.",
+  'kill-repeatable':
+    'Killing again succeeds, and ends no run but that of `restartCount`: the result of the first call was not known, or it is late.',
+  'kill-unknown': 'Killing what the cloud does not have succeeds: the pod may have ended on its own.',
+  'kill-others': '`killContainer` ends only containers of the pod with this UID.',
   notified: 'Each change is notified, as it is listed: a provider with `notifyPods` is listed only once a minute.',
   unsubscribe: 'No notifications after the subscription has ended: the process may no longer own the node.',
   'log-content': '`logs` yields what the container has written.',

@@ -56,10 +56,11 @@ export class AllPods implements StatusPageManager {
     const nodeOfPod = new Map<string, VirtualNode>();
     const pods = nodes.flatMap(({ nodeName, statusManager, podWorkers }) => {
       const node = this.#nodes.node(nodeName);
-      const failures = new Map(podWorkers.map(({ uid, failureReason }) => [uid, failureReason]));
+      const workers = new Map(podWorkers.map((worker) => [worker.uid, worker]));
       return statusManager.pods.map((pod) => {
         if (node !== undefined) nodeOfPod.set(pod.podUID, node);
-        return { ...pod, lastError: pod.lastError ?? failures.get(pod.podUID) };
+        const { failingSince, failureReason } = workers.get(pod.podUID) ?? {};
+        return { ...pod, callsFailSince: failingSince, lastError: pod.lastError ?? failureReason };
       });
     });
     this.#nodeOfPod = nodeOfPod;

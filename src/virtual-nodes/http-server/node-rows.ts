@@ -1,5 +1,12 @@
+import sortBy from 'lodash/sortBy.js';
 import { formatText, formatTime } from '../../status-manager/explain/format.ts';
-import { type HealthCheck, leaseProblem, nodeStatusProblem, sentences } from '../../node/index.ts';
+import {
+  type HealthCheck,
+  leaseProblem,
+  nodeStatusProblem,
+  type PodWorkerInspection,
+  sentences,
+} from '../../node/index.ts';
 import type { NodeRow } from '../../observe/statusz/status-document.ts';
 import type { VirtualNodeInspection } from '../virtual-node.ts';
 import type { VirtualNodesInspection } from '../virtual-nodes.ts';
@@ -36,7 +43,7 @@ export function nodesProblems(inspection: VirtualNodesInspection, nowMs: number)
     ofNodes(nodes, (node) => nodeStatusProblem(node, nowMs)),
     ofNodes(nodes, (node) => leaseProblem(node, nowMs)),
     membershipProblem(inspection, nowMs),
-    callsProblem(nodes, nowMs),
+    callsProblem(failingWorkers(nodes), nowMs),
     queuedCalls > 0 ? 'calls of the provider wait, because `concurrency` others are in progress' : undefined,
   ]);
 }
@@ -49,8 +56,8 @@ export function nodeRows({ nodes, replicas }: VirtualNodesInspection, nowMs: num
     const node = running.get(nodeName);
     const { holder: owner, state = 'stopped' } = owners.get(nodeName) ?? {};
     if (node === undefined) return { nodeName, state, owner, pods: 0, failingPods: 0 };
-    const failing = node.podWorkers.filter(({ failingSince }) => failingSince !== undefined);
-    const problem = nodeStatusProblem(node, nowMs) ?? leaseProblem(node, nowMs) ?? failing[0]?.failureReason;
+    const failing = failingWorkers([node]);
+    const problem = nodeStatusProblem(node, nowMs) ?? leaseProblem(node, nowMs) ?? callsProblem(failing, nowMs);
     const pods = node.statusManager.pods.length;
     return { nodeName, state: node.state, owner, pods, failingPods: failing.length, problem };
   });
@@ -73,11 +80,14 @@ function membershipProblem({ state, replicas }: VirtualNodesInspection, nowMs: n
   return why && `this process will lose its nodes; ${why}`;
 }
 
-function callsProblem(nodes: readonly VirtualNodeInspection[], nowMs: number): Failure {
-  const failing = nodes
-    .flatMap(({ podWorkers }) => podWorkers)
-    .filter(({ failingSince }) => failingSince !== undefined);
-  const [first] = failing.toSorted((a, b) => a.failingSince!.localeCompare(b.failingSince!));
+/** Those whose last call or sync failed, longest failing first. */
+function failingWorkers(nodes: readonly VirtualNodeInspection[]): PodWorkerInspection[] {
+  const workers = nodes.flatMap(({ podWorkers }) => podWorkers.filter(({ failingSince }) => failingSince));
+  return sortBy(workers, 'failingSince');
+}
+
+function callsProblem(failing: readonly PodWorkerInspection[], nowMs: number): Failure {
+  const [first] = failing;
   if (first === undefined) return undefined;
   const { fullName, failingSince = '', failureReason = '' } = first;
   return `calls of the provider or syncs fail for ${failing.length === 1 ? 'a pod' : `${failing.length} pods`}, since ${formatTime(failingSince, nowMs)} for ${fullName}: ${formatText(failureReason)}`;

@@ -1,5 +1,5 @@
 import { type AgentServer, healthChecks, type ServeAgentOptions, serveEndpoints } from '../../node/index.ts';
-import { oncePerTurn } from '../../shared/once-per-turn.ts';
+import { limitReads } from '../../shared/limit-reads.ts';
 import { requirePort, resolveClock } from '../../shared/ports.ts';
 import type { VirtualNodes } from '../virtual-nodes.ts';
 import { AllPods } from './all-pods.ts';
@@ -29,13 +29,14 @@ import { nodesProblems, readinessChecks } from './node-rows.ts';
  */
 export async function serveVirtualNodes(nodes: VirtualNodes, options: ServeAgentOptions = {}): Promise<AgentServer> {
   requirePort('nodes', nodes, ['inspect', 'forEachNode']);
-  const inspect = oncePerTurn(() => nodes.inspect());
   const clock = resolveClock(options.clock);
+  const inspect = limitReads(clock, () => nodes.inspect());
   return serveEndpoints(
     {
       healthChecks: (nowMs) => healthChecks(nodes.kubelet.inspect(), nowMs),
       readinessChecks: (nowMs) => readinessChecks(inspect(), nowMs),
       page: {
+        nodeName: nodes.inspect().replicas?.identity,
         manager: new AllPods(nodes, inspect, () => clock.now()),
         problems: (nowMs) => nodesProblems(inspect(), nowMs),
       },

@@ -1,7 +1,9 @@
 import { boundedCall } from '../../shared/deadline.ts';
 import { APIError } from '../../kube/client/api-error.ts';
+import { isUnrelatedToNode } from '../../kube/access/node-relationship.ts';
 import type { PodClient } from '../../kube/client/pod-client.ts';
 import type { Clock } from '../../shared/clock.ts';
+import { reasonOf } from '../../shared/logger.ts';
 import { Semaphore } from '../../shared/semaphore.ts';
 import type { ProviderPodReference } from '../pod-provider.ts';
 
@@ -50,9 +52,17 @@ export class OrphanedPods {
     } catch (error) {
       // A 404 of a proxy in between does not count.
       if (error instanceof APIError && error.statusCode === 404 && error.reason === 'NotFound') return undefined;
-      throw error;
+      throw isUnrelatedToNode(reasonOf(error)) ? unknownToNodeUser(reference, error) : error;
     } finally {
       this.#reads.release();
     }
   }
+}
+
+/** The Node authorizer refuses to say whether the API server has a pod that is not of the node. */
+function unknownToNodeUser({ uid, namespace, name, nodeName }: ProviderPodReference, cause: unknown): Error {
+  return new Error(
+    `the provider reports pod ${namespace}/${name} (${uid}) on node ${nodeName}, the API server does not have it there, and does not tell the user of a node whether it has it elsewhere: delete the pod in the cloud if nobody needs it, or run as a service account`,
+    { cause },
+  );
 }

@@ -32,7 +32,7 @@ export interface ProviderPodCacheOptions extends ProviderPodPolicy {
   /** False until all pods of the node on the API server are known. */
   readonly arePodsKnown: () => boolean;
   /** Called when a pod is lost. */
-  readonly onLost: () => void;
+  readonly onLost: (podUID: string) => void;
   /** Called when an observation has changed the record of a pod. */
   readonly onEvent: (event: PodLifecycleEvent) => void;
   readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
@@ -99,7 +99,7 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     const isUnlisted = this.#isUnlisted(podUID);
     const { record, call } = reconcileProviderPod(before, { report, wanted, isUnlisted, nowMs }, this.#options);
     this.#store(podUID, record);
-    if (before.state.kind === 'reported' && record.state.kind === 'lost') this.#options.onLost();
+    if (before.state.kind === 'reported' && record.state.kind === 'lost') this.#options.onLost(podUID);
     const isObservation = report?.kind === 'listed' || report?.kind === 'missing' || report?.kind === 'notFound';
     if (isObservation && (before.state.kind !== record.state.kind || reportedPod(before) !== reportedPod(record)))
       this.#options.onEvent({ podUID, type: 'PodSync' });
@@ -214,7 +214,7 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
 
   /** Resolves once the provider has listed the pods of the node, and rejects only when `signal` is aborted. */
   async getNewerThan(pod: ValidPod, _observation: number, { signal }: PodCacheOptions = {}): Promise<RuntimePodStatus> {
-    await untilAborted(this.#listed, signal);
+    if (!this.isListed) await untilAborted(this.#listed, signal);
     return this.#runtimeStatus(pod);
   }
 

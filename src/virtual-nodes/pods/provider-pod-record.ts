@@ -1,8 +1,10 @@
 import isEqual from 'lodash/isEqual.js';
 import { crashLoopRange, type PodObservation } from '../../node/index.ts';
 import type { PodStatusInput, ValidPod } from '../../kube/objects/types.ts';
-import { type BackOffEntry, type BackOffRange, liveEntry, nextDelayMs } from '../../shared/exponential-back-off.ts';
+import { firstBy } from '../../shared/by-field.ts';
+import { type BackOffEntry, type BackOffRange, unlessExpired, nextDelayMs } from '../../shared/exponential-back-off.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
+import type { ProviderOperation } from '../calls/provider-calls.ts';
 import type { ProviderCapabilities } from '../capabilities/provider-capabilities.ts';
 import type { ProviderContainer, ProviderPod } from '../pod-provider.ts';
 import { isSamePod, podHash } from './pod-hash.ts';
@@ -33,10 +35,32 @@ export type ProviderPodState =
   /** The pod was not deleted, but too many lists in a row lacked it. `was` is the state before. */
   | { readonly kind: 'lost'; readonly was: Extract<ProviderPodState, { kind: 'asked' | 'accepted' | 'reported' }> };
 
-export type PodOperation = 'create_pod' | 'update_pod' | 'delete_pod';
+/** The calls that change a pod. */
+export type ProviderPodOperation = Extract<ProviderOperation, 'create_pod' | 'update_pod' | 'delete_pod'>;
 
 /** Reason and message of a pod that fails. */
 export type PodFailure = NonNullable<PodObservation['eviction']>;
+
+/** What the status of a pod follows from: while nothing of it changes, the status does not either. */
+export interface ProviderPodStatusInputs {
+  readonly pod: ValidPod;
+  /** The run to show: the present one or, until that is reported, the one before. Undefined if no run was reported. */
+  readonly reported: ProviderPod | undefined;
+  /** The pod as the provider has accepted it, as far as is known. */
+  readonly accepted: ValidPod | undefined;
+  /** How often the node has started the pod again. */
+  readonly restartCount: number;
+  /** The reported run has stopped, and the next one is not reported yet. */
+  readonly isBetweenRuns: boolean;
+  /** No container of the pod runs, and none will run again. */
+  readonly podIsTerminal: boolean;
+  /** Why `createPod` failed; undefined if the end of a run says more. */
+  readonly createFailure: PodFailure | undefined;
+  /** See `ProviderPodRecord`. */
+  readonly unlistedSinceMs: number | undefined;
+  /** How long a pod that has crashed waits for its next start; undefined if it does not wait. */
+  readonly crashLoopDelayMs: number | undefined;
+}
 
 /** All that is known of a pod in the cloud. It never changes: `reconcileProviderPod` returns the next one. */
 export interface ProviderPodRecord {
@@ -72,7 +96,7 @@ export interface ProviderPodRecord {
   /** True while `deletePod` is being called. */
   readonly isDeleting?: boolean | undefined;
   /** The inputs of the last generated status, and the status that was cached afterwards. */
-  readonly generated?: { readonly inputs: readonly unknown[]; readonly status: PodStatusInput } | undefined;
+  readonly generated?: { readonly inputs: ProviderPodStatusInputs; readonly status: PodStatusInput } | undefined;
   /**
    * True once the worker has finished the pod. This field outlives the worker: when the pod's object is gone, what the cloud
    * still has of the pod is deleted without asking the API server.
@@ -81,7 +105,7 @@ export interface ProviderPodRecord {
 }
 
 interface CallBackOff {
-  readonly operation: PodOperation;
+  readonly operation: ProviderPodOperation;
   /** The last delay that was not requested by the cloud; the next one is twice as long. */
   readonly delayMs: number;
   readonly untilMs: number;
@@ -103,7 +127,7 @@ export type ProviderPodReport =
   | { readonly kind: 'deleting' | 'terminated' }
   | {
       readonly kind: 'failed';
-      readonly operation: PodOperation;
+      readonly operation: ProviderPodOperation;
       readonly failure: PodFailure;
       /** Absent if the API server could not be asked before a deletion. */
       readonly pod?: ValidPod | undefined;
@@ -111,7 +135,7 @@ export type ProviderPodReport =
       readonly retryAfterMs?: number | undefined;
     }
   /** The call may have had an effect, but its result is no longer waited for. */
-  | { readonly kind: 'aborted'; readonly operation: PodOperation };
+  | { readonly kind: 'aborted'; readonly operation: ProviderPodOperation };
 
 /** What should become of a pod. */
 export type WantedPod = (
@@ -176,7 +200,7 @@ const creationMs = 60_000;
 const deletionMs = 60_000;
 
 /** The delays after temporary failures; the worker adds jitter. A pod that must end may cost money and keeps its name. */
-const retryRanges: Readonly<Record<PodOperation, BackOffRange>> = {
+const retryRanges: Readonly<Record<ProviderPodOperation, BackOffRange>> = {
   create_pod: { firstMs: 1000, maxMs: 300_000 },
   update_pod: { firstMs: 1000, maxMs: 300_000 },
   delete_pod: { firstMs: 1000, maxMs: 60_000 },
@@ -315,7 +339,7 @@ function reportedState(
   { restarts }: ProviderPodPolicy,
 ): ProviderPodState {
   const known = 'pod' in state ? state.pod : undefined;
-  const fields = fieldsOf(pod, restarts);
+  const fields = fieldsOf(pod, restarts, known);
   const reported = isEqual(known, fields) ? known! : fields;
   const deletedMs = 'deletedMs' in state ? state.deletedMs : undefined;
   if (pod.state === 'stopped') {
@@ -358,7 +382,7 @@ function restartedPod(
 /** The back-off of the pod that has stopped. Containers with other images or resources have none. Source: kubelet `GetBackoffKey`. */
 function liveCrashLoop({ state, crashLoop }: ProviderPodRecord, pod: ValidPod): BackOffEntry | undefined {
   const stoppedMs = (state.kind === 'ended' ? state.stoppedMs : undefined) ?? -Infinity;
-  const live = liveEntry(crashLoop, stoppedMs, crashLoopRange.expiresAfterMs);
+  const live = unlessExpired(crashLoop, stoppedMs, crashLoopRange.expiresAfterMs);
   return isEqual(live?.containers, restartedContainers(pod)) ? live : undefined;
 }
 
@@ -522,7 +546,7 @@ function callToEnd(record: ProviderPodRecord, hasObject: boolean, nowMs: number)
  */
 function backOffOf(
   { state, backOff }: ProviderPodRecord,
-  operation: PodOperation,
+  operation: ProviderPodOperation,
   nowMs: number,
 ): NextCall | undefined {
   if (backOff?.operation !== operation || nowMs >= backOff.untilMs) return undefined;
@@ -544,11 +568,22 @@ function lostFailure(reportedAtMs: number | undefined): PodFailure {
 
 type Fields<T> = { readonly [Field in keyof Required<T>]: T[Field] };
 
-/** Only the known fields. What a provider adds, such as the object of its cloud, is neither compared nor stored. */
-function fieldsOf(pod: ProviderPod, restarts: ProviderPodPolicy['restarts']): Fields<ProviderPod> {
+/**
+ * Only the known fields. What a provider adds, such as the object of its cloud, is neither compared nor stored. With
+ * `restarts: 'node'`, a container runs once in a run of its pod, so a report that shows it without its known end is out of date.
+ */
+function fieldsOf(
+  pod: ProviderPod,
+  restarts: ProviderPodPolicy['restarts'],
+  known: ProviderPod | undefined,
+): Fields<ProviderPod> {
   const { uid, namespace, name, nodeName, state, ips, reason, message, podHash, restartCount, startedAt } = pod;
-  const containers = pod.containers?.map((container): Fields<ProviderContainer> => {
-    const { name, ready, started, startedAt, exit, waiting, imageID } = container;
+  const isSameRun = restarts === 'node' && (known?.restartCount ?? 0) === (restartCount ?? 0);
+  const ended = firstBy(isSameRun ? known?.containers?.filter(({ exit }) => exit !== undefined) : [], 'name');
+  const reported = pod.containers ?? (ended.size > 0 ? known?.containers : undefined);
+  const containers = reported?.map((container): Fields<ProviderContainer> => {
+    const shown = container.exit === undefined ? (ended.get(container.name) ?? container) : container;
+    const { name, ready, started, startedAt, exit, waiting, imageID } = shown;
     const ownCount = restarts === 'node' ? restartCount : (container.restartCount ?? restartCount);
     return { name, ready, started, restartCount: ownCount, startedAt, exit, waiting, imageID };
   });

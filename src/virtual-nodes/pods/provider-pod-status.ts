@@ -5,6 +5,7 @@ import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import {
   type ContainerStatusesField,
   containerStatusesFields,
+  containerStatusesOf,
 } from '../../status-manager/status/container-statuses.ts';
 import type {
   Container,
@@ -31,6 +32,8 @@ export interface KnownStatus {
   readonly previous: PodStatusInput | null | undefined;
   /** The pod that the provider has accepted, whose resources the running containers have. Default: those of `previous`. */
   readonly accepted?: ValidPod | undefined;
+  /** The pod has stopped, and is started again: as in the kubelet, it keeps its sandbox. Default: false. */
+  readonly isBetweenRuns?: boolean | undefined;
   readonly nowMs: number;
 }
 
@@ -66,7 +69,7 @@ export function runtimePodStatus(
   // The API server refuses a status with anything else.
   const ips = (reported.ips ?? reportedIPs).filter((ip) => isIP(ip) !== 0);
   const ownByName = firstBy(reported.containers, 'name');
-  const previousByID = firstBy(statusesOf(known.previous), 'containerID');
+  const previousByID = firstBy(containerStatusesOf(known.previous), 'containerID');
   const acceptedByName = firstBy(known.accepted && allContainersOf<AnyContainer>(known.accepted.spec), 'name');
   const kinds = kindsOf(pod);
   const containers = allContainersOf<AnyContainer>(pod.spec).flatMap((container) => {
@@ -79,7 +82,11 @@ export function runtimePodStatus(
   });
   // A pod that is being created has a sandbox once it has addresses, because its network is then set up.
   const hasSandbox = state !== 'creating' || ips.length > 0;
-  const sandbox = { id: uid, ready: state !== 'stopped', hostNetwork: pod.spec?.hostNetwork ?? false };
+  const sandbox = {
+    id: uid,
+    ready: state !== 'stopped' || known.isBetweenRuns === true,
+    hostNetwork: pod.spec?.hostNetwork ?? false,
+  };
   return { sandboxes: hasSandbox ? [sandbox] : [], containers, activeSandboxID: uid, ips };
 }
 
@@ -155,22 +162,27 @@ function shown(text: string): string {
 
 /**
  * Readiness and start of the containers as results of probes. They are reported by the cloud, except for probes that the
- * virtual node runs.
+ * virtual node runs: without a result, what `previous` shows counts for the same run only.
+ *
+ * Divergence: in the kubelet of v1.37, a run that started while no kubelet was running inherits both (#141473).
  */
 export function reportedProbeResults(
   pod: ValidPod,
   status: RuntimePodStatus,
   reported: ProviderPod | undefined,
   own?: ProbeResults,
+  previous?: PodStatusInput | null,
 ): ProbeResults {
   const reportedByName = firstBy(reported?.containers, 'name');
   const specByName: ReadonlyMap<unknown, Container> = firstBy(allContainersOf<AnyContainer>(pod.spec), 'name');
+  const shownByID = firstBy(own && containerStatusesOf(previous), 'containerID');
   const byID = (probeType: 'readiness' | 'startup', field: 'ready' | 'started'): Map<string, ProbeResult> =>
     new Map(
       status.containers.flatMap(({ id, name }) => {
         const isOwn = own !== undefined && probeOf(specByName.get(name)!, probeType) !== undefined;
         const isReported = reportedByName.get(name)?.[field] ?? true;
-        const result = isOwn ? own[probeType].get(id) : isReported ? 'success' : 'failure';
+        const before = shownByID.get(id)?.[field] === true ? undefined : 'unknown';
+        const result = isOwn ? (own[probeType].get(id) ?? before) : isReported ? 'success' : 'failure';
         return result === undefined ? [] : [[id, result]];
       }),
     );
@@ -250,7 +262,7 @@ export function containerOfID(id: string): {
  * also counts lost runs.
  */
 export function shownRun(status: PodStatusInput | null | undefined): number {
-  const ids = statusesOf(status ?? undefined).flatMap(({ containerID, lastState }) => [
+  const ids = containerStatusesOf(status).flatMap(({ containerID, lastState }) => [
     containerID,
     lastState?.terminated?.containerID,
   ]);
@@ -265,7 +277,10 @@ export function mustRestart(pod: ValidPod, stopped: ProviderPod, previous: PodSt
   if (stopped.reason || pod.metadata.deletionTimestamp != null || isPodPhaseTerminal(previous?.phase)) return false;
   const { spec = {} } = pod;
   const ownByName = firstBy(stopped.containers, 'name');
-  const hasEnded = endedContainers(pod, previous);
+  const failedInit = failedInitContainer(pod, stopped);
+  if (failedInit !== undefined)
+    return containerShouldRestart(failedInit, spec ?? {}, ownByName.get(failedInit.name)!.exit!.exitCode | 0);
+  const hasEnded = endedContainers(pod, previous, undefined);
   return (spec?.containers ?? []).some((container) => {
     const own = ownByName.get(container.name);
     const { exitCode } = own?.exit ?? unknownExit(stopped, own);
@@ -273,12 +288,35 @@ export function mustRestart(pod: ValidPod, stopped: ProviderPod, previous: PodSt
   });
 }
 
+/** The init container, not a sidecar, that has failed in the reported run. No container after it has started. */
+export function failedInitContainer({ spec }: ValidPod, reported: ProviderPod | undefined): Container | undefined {
+  const { initContainers = [] } = spec ?? {};
+  if (initContainers.length === 0) return undefined;
+  const ownByName = firstBy(reported?.containers, 'name');
+  return initContainers.find(
+    (container) => !isRestartableInitContainer(container) && (ownByName.get(container.name)?.exit?.exitCode ?? 0) !== 0,
+  );
+}
+
+/** The containers of a stopped pod that have not started, because an init container has failed. */
+export function unstartedContainers({ spec }: ValidPod, { containers }: ProviderPod): string[] {
+  const ended = new Set(containers?.filter(({ exit }) => exit !== undefined).map(({ name }) => name));
+  return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])]
+    .map(({ name }) => name)
+    .filter((name) => !ended.has(name));
+}
+
 /**
  * The containers that have ended for good, although the pod may be started again for others: by their restart policy, or as
  * init containers, which the kubelet does not run again in the same sandbox.
+ * @param failedInit has failed in the reported run, so it runs again
  */
-export function endedContainers({ spec }: ValidPod, previous: PodStatusInput | null | undefined): ReadonlySet<string> {
-  const previousByName = firstBy(statusesOf(previous), 'name');
+export function endedContainers(
+  { spec }: ValidPod,
+  previous: PodStatusInput | null | undefined,
+  failedInit: Container | undefined,
+): ReadonlySet<string> {
+  const previousByName = firstBy(containerStatusesOf(previous), 'name');
   const hasEnded = (container: Container, mayRestart: (exitCode: number) => boolean): boolean => {
     const exitCode = previousByName.get(container.name)?.state?.terminated?.exitCode;
     return exitCode != null && !mayRestart(exitCode);
@@ -287,7 +325,10 @@ export function endedContainers({ spec }: ValidPod, previous: PodStatusInput | n
     hasEnded(container, (exitCode) => containerShouldRestart(container, spec ?? {}, exitCode)),
   );
   const init = (spec?.initContainers ?? []).filter(
-    (container) => !isRestartableInitContainer(container) && hasEnded(container, (exitCode) => exitCode !== 0),
+    (container) =>
+      !isRestartableInitContainer(container) &&
+      container !== failedInit &&
+      hasEnded(container, (exitCode) => exitCode !== 0),
   );
   return new Set([...init, ...regular].map(({ name }) => name));
 }
@@ -336,11 +377,6 @@ function runOf(
 function unknownExit({ reason }: ProviderPod, own: ProviderContainer | undefined): ProviderContainerExit {
   const known = reason ?? own?.waiting?.reason;
   return { exitCode: killedExitCode, ...(known === undefined ? unreportedExit : { reason: known }) };
-}
-
-function statusesOf(status: PodStatusInput | null | undefined): ContainerStatusInput[] {
-  const { initContainerStatuses, containerStatuses, ephemeralContainerStatuses } = status ?? {};
-  return [...(initContainerStatuses ?? []), ...(containerStatuses ?? []), ...(ephemeralContainerStatuses ?? [])];
 }
 
 function epochMs(time: unknown): number | undefined {

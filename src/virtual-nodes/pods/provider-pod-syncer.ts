@@ -1,5 +1,4 @@
-import { generatePodInitializedCondition } from '../../status-manager/status/generate-conditions.ts';
-import { hasRun, isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
+import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import type { PodStatusInput, ValidPod } from '../../kube/objects/types.ts';
 import { withDeadline } from '../../shared/deadline.ts';
@@ -9,9 +8,6 @@ import {
   crashLoopError,
   crashLoopEvent,
   crashLoopMessage,
-  crashLoopReason,
-  generatePodStatus,
-  keepReportedEnds,
   type PodCallOptions,
   type PodEventRecorder,
   type PodLifecycleSyncer,
@@ -21,7 +17,6 @@ import {
   type RuntimePod,
   type RuntimePodStatus,
   setGeneratedStatus,
-  type StartFailure,
   type SyncPodOptions,
   type SyncPodResult,
   type SyncPodType,
@@ -31,36 +26,29 @@ import { reasonOf } from '../../shared/logger.ts';
 import type { NodeFieldValues, PodMaterialsReader } from '../materials/pod-materials-reader.ts';
 import type { PodProbes } from '../probes/pod-probes.ts';
 import type { OrphanedPods } from './orphaned-pods.ts';
+import { generateProviderPodStatus, hasPodRun, providerPodStatusInputs } from './generate-provider-pod-status.ts';
 import { podHash } from './pod-hash.ts';
 import {
   type PodProvider,
   type ProviderPodReference,
   type ProviderCallOptions,
   ProviderError,
-  type ProviderPod,
   type ProviderPodOptions,
 } from '../pod-provider.ts';
 import type { ProviderCalls, ProviderMethods } from '../calls/provider-calls.ts';
 import type { ProviderPodCache } from './provider-pod-cache.ts';
 import {
-  appliedPod,
   hasEnded,
   type NextCall,
   type PodFailure,
-  type PodOperation,
+  type ProviderPodOperation,
+  type ProviderPodRecord,
+  type ProviderPodStatusInputs,
   reportedPod,
   type WantedPod,
   wasAccepted,
 } from './provider-pod-record.ts';
-import {
-  endedContainers,
-  reportedProbeResults,
-  runtimePodStatus,
-  shortText,
-  unlistedReason,
-  waitingReason,
-  withoutWaitingRuns,
-} from './provider-pod-status.ts';
+import { shortText } from './provider-pod-status.ts';
 import { readProviderPod } from '../calls/require-provider-pods.ts';
 
 export interface ProviderPodSyncerOptions {
@@ -103,7 +91,7 @@ const defaultGracePeriodSeconds = 30;
 const orphan: WantedPod = { kind: 'ended', hasObject: false, mayExist: false };
 
 /** The reasons of Events. Source: virtual-kubelet `podEventCreateFailed`, `podEventUpdateFailed`, `podEventDeleteFailed`. */
-const eventReasons: Readonly<Record<PodOperation, string>> = {
+const eventReasons: Readonly<Record<ProviderPodOperation, string>> = {
   create_pod: 'ProviderCreateFailed',
   update_pod: 'ProviderUpdateFailed',
   delete_pod: 'ProviderDeleteFailed',
@@ -114,13 +102,7 @@ const successEvents = {
   create_pod: { reason: 'ProviderCreateSuccess', message: 'Create pod in provider successfully' },
   update_pod: { reason: 'ProviderUpdateSuccess', message: 'Update pod in provider successfully' },
   delete_pod: { reason: 'ProviderDeleteSuccess', message: 'Delete pod in provider successfully' },
-} as const satisfies Readonly<Record<PodOperation, PodFailure>>;
-
-/** A pod that its provider has stopped although it should always run. */
-const notRestarted: PodFailure = {
-  reason: 'NotRestartedByProvider',
-  message: 'The provider has stopped the pod, whose restartPolicy is Always',
-};
+} as const satisfies Readonly<Record<ProviderPodOperation, PodFailure>>;
 
 /**
  * What pod workers do with a provider: they create, update and delete whole pods, and pass each status to the status manager.
@@ -318,7 +300,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
 
   /** Makes a call, and records why it fails. Returns what to do instead if it has failed. */
   async #call(
-    operation: PodOperation,
+    operation: ProviderPodOperation,
     { uid }: ProviderPodReference,
     { pod, signal }: { readonly pod: ValidPod | undefined; readonly signal: AbortSignal },
     call: (options: ProviderCallOptions, provider: PodProvider) => Promise<void>,
@@ -338,7 +320,13 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     }
   }
 
-  #failed(operation: PodOperation, podUID: string, failure: PodFailure, error: unknown, pod?: ValidPod): NextCall {
+  #failed(
+    operation: ProviderPodOperation,
+    podUID: string,
+    failure: PodFailure,
+    error: unknown,
+    pod?: ValidPod,
+  ): NextCall {
     const { permanent: isPermanent = false, retryAfterMs } = error instanceof ProviderError ? error : {};
     const report = { kind: 'failed', operation, failure, pod, isPermanent, retryAfterMs } as const;
     return this.#options.podCache.reconcile(podUID, { report });
@@ -399,66 +387,29 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     const { uid, deletionTimestamp } = pod.metadata;
     const previous = statusManager.getPodStatus(uid) ?? pod.status;
     const record = podCache.record(uid);
-    const { restartCount, generated: last, unlistedSinceMs } = record;
-    const reported = reportedPod(record) ?? record.stopped;
-    const accepted = appliedPod(record);
-    const isStopped = reportedPod(record)?.state === 'stopped';
-    const isTerminal = podIsTerminal || (isStopped && !podCache.isRestarting(pod, previous));
-    const hasEnded = restartCount === 0 ? noContainers : endedContainers(pod, previous);
-    const eviction =
-      failure ?? (previous?.phase === 'Succeeded' ? undefined : this.activeDeadlineHandler.shouldEvict(pod));
-    const resizeConditions = statusManager.determinePodResizeStatus(uid, isTerminal);
-    // How a run ended says more than why the next one could not start.
-    const createFailure = isStopped || (isTerminal && reported !== undefined) ? undefined : record.createFailure;
-    const startFailure =
-      createFailure ??
-      unlistedReason(unlistedSinceMs) ??
-      (restartCount > 0 && !isTerminal ? startingAgain(pod, reported) : undefined);
-    const waiting = [createFailure, unlistedSinceMs, crashLoop?.delayMs];
-    const inputs = [pod, reported, accepted, isTerminal, restartCount, ...waiting];
-    const isOrdinary =
-      deletionTimestamp == null && !podStatusFn && eviction === undefined && resizeConditions.length === 0;
-    if (isOrdinary && last !== undefined && last.status === previous && isSameList(last.inputs, inputs))
-      return previous;
-    const observed = runtimePodStatus(pod, reported, { previous, accepted, nowMs: clock.now() });
-    const runtimeStatus = keepReportedEnds(withoutRuns(observed, hasEnded), previous);
-    const startFailureOf = (name: string): StartFailure | undefined => {
-      if (hasEnded.has(name)) return undefined;
-      const waiting = waitingReason(reported, name);
-      if (crashLoop === undefined) return waiting ?? startFailure;
-      return { reason: crashLoopReason, message: crashLoopMessage(crashLoop.delayMs, pod, name) };
-    };
-    const generate = (ended: PodFailure | undefined): PodStatusInput =>
-      generatePodStatus(pod, {
-        ...{ runtimeStatus, hostIPs, podIsTerminal: isTerminal },
-        previous: withoutWaitingRuns(pod, reported, previous),
-        startFailures: { get: startFailureOf },
-        probeResults: reportedProbeResults(pod, runtimeStatus, reported, probes?.manager.results),
-        agentStartedAtMs: probes?.startedAtMs,
-        ...{ resizeConditions, eviction: ended },
-        // The reason of a terminal pod is kept.
-        ...(reported !== undefined &&
-          !isPodPhaseTerminal(previous?.phase) && {
-            reason: shortText(reported.reason ?? ''),
-            message: shortText(reported.message ?? ''),
-          }),
-      });
-    let generated = generate(eviction);
-    if (generated.phase === 'Succeeded' && isStoppedForNoReason(pod, reported, previous))
-      generated = generate(notRestarted);
-    // A container that waits to be restarted looks like one that has never run if the end of its last run is not known.
-    const shownPhase =
-      previous?.phase === 'Running' && generated.phase === 'Pending' ? { phase: 'Running' } : undefined;
-    const complete = {
-      ...generated,
-      ...shownPhase,
-      // As for a pod that the node has rejected: kubectl then shows the reason of the pod.
-      ...(isRefused(generated, { reported, previous, failure }) && withoutContainers(pod, generated, previous)),
-    };
-    const status = setGeneratedStatus(statusManager, pod, podStatusFn === undefined ? complete : podStatusFn(complete));
+    const isRestarting = podCache.isRestarting(pod, previous);
+    const known = { podIsTerminal, isRestarting, crashLoopDelayMs: crashLoop?.delayMs };
+    const inputs = providerPodStatusInputs(pod, record, known);
+    const mayBeEvicted = failure === undefined && previous?.phase !== 'Succeeded';
+    const deadlineExceeded = mayBeEvicted ? this.activeDeadlineHandler.shouldEvict(pod) : undefined;
+    const resizeConditions = statusManager.determinePodResizeStatus(uid, inputs.podIsTerminal);
+    const followsFromInputs =
+      deletionTimestamp == null &&
+      podStatusFn === undefined &&
+      (failure ?? deadlineExceeded) === undefined &&
+      resizeConditions.length === 0;
+    if (followsFromInputs && isGeneratedFrom(record, inputs, previous)) return previous;
+
+    const generated = generateProviderPodStatus(inputs, {
+      ...{ previous, failure, deadlineExceeded, resizeConditions, hostIPs },
+      ownProbeResults: probes?.manager.results,
+      agentStartedAtMs: probes?.startedAtMs,
+      nowMs: clock.now(),
+    });
+    const status = setGeneratedStatus(statusManager, pod, podStatusFn?.(generated) ?? generated);
     probes?.manager.triggerReadiness(uid, status);
     const cached = statusManager.getPodStatus(uid);
-    podCache.setGenerated(uid, isOrdinary && cached ? { inputs, status: cached } : undefined);
+    podCache.setGenerated(uid, followsFromInputs && cached ? { inputs, status: cached } : undefined);
     return status;
   }
 
@@ -478,67 +429,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   }
 }
 
-/** Leaves out the container statuses, and adapts the condition that depends on them. */
-function withoutContainers(
-  pod: ValidPod,
-  { phase, conditions }: PodStatusInput,
-  previous: PodStatusInput | null | undefined,
-): PodStatusInput {
-  const initialized = generatePodInitializedCondition(pod, previous, [], phase);
-  return {
-    conditions: conditions?.map((condition) => (condition.type === initialized.type ? initialized : condition)),
-    ...{ initContainerStatuses: [], containerStatuses: [], ephemeralContainerStatuses: [] },
-  };
-}
-
-const noContainers: ReadonlySet<string> = new Set();
-
-function withoutRuns(status: RuntimePodStatus, names: ReadonlySet<string>): RuntimePodStatus {
-  return { ...status, containers: status.containers.filter(({ name }) => !names.has(name)) };
-}
-
-/** Why the containers of a pod that is started again wait: as before the first start. */
-function startingAgain({ spec }: ValidPod, reported: ProviderPod | undefined): StartFailure | undefined {
-  if (reported?.state === 'running') return undefined;
-  return { reason: (spec?.initContainers ?? []).length > 0 ? 'PodInitializing' : 'ContainerCreating' };
-}
-
-/**
- * True if the pod should run until it is deleted: it has not succeeded, even if its containers have.
- *
- * Divergence: the kubelet restarts its containers.
- */
-function isStoppedForNoReason(
-  { metadata, spec }: ValidPod,
-  reported: ProviderPod | undefined,
-  previous: PodStatusInput | null | undefined,
-): boolean {
-  const runsAlways = (spec?.restartPolicy ?? 'Always') === 'Always' && metadata.deletionTimestamp == null;
-  return runsAlways && reported?.state === 'stopped' && previous?.phase !== 'Succeeded';
-}
-
-/**
- * True if the pod has failed, and no container of it has ever run.
- *
- * Divergence: the kubelet shows its containers with the reason ContainerStatusUnknown.
- */
-function isRefused(
-  { phase }: PodStatusInput,
-  {
-    reported,
-    previous,
-    failure,
-  }: {
-    readonly reported: ProviderPod | undefined;
-    readonly previous: PodStatusInput | null | undefined;
-    readonly failure: PodFailure | undefined;
-  },
-): boolean {
-  if (phase !== 'Failed' || reported !== undefined || hasPodRun(previous)) return false;
-  return failure !== undefined || (previous?.phase === 'Failed' && (previous.containerStatuses ?? []).length === 0);
-}
-
-function failureOf(error: unknown, operation: PodOperation): PodFailure {
+function failureOf(error: unknown, operation: ProviderPodOperation): PodFailure {
   const reason = error instanceof ProviderError ? error.reason : eventReasons[operation];
   return { reason: shortText(reason), message: shortText(reasonOf(error)) };
 }
@@ -548,12 +439,13 @@ function throwIfBackOff(call: NextCall | undefined): void {
   if (call?.kind === 'backOff') throw new BackOffError(call.message, call.untilMs);
 }
 
-/** True when a container of the pod has been started, by its status. */
-export function hasPodRun(status: PodStatusInput | null | undefined): boolean {
-  const { initContainerStatuses, containerStatuses } = status ?? {};
-  return [...(initContainerStatuses ?? []), ...(containerStatuses ?? [])].some(hasRun);
-}
-
-function isSameList(a: readonly unknown[], b: readonly unknown[]): boolean {
-  return a.every((item, i) => item === b[i]);
+/** True if the last status was generated from the same inputs, and nobody has set another one since. */
+function isGeneratedFrom(
+  { generated }: ProviderPodRecord,
+  inputs: ProviderPodStatusInputs,
+  previous: PodStatusInput | null | undefined,
+): previous is PodStatusInput {
+  if (generated === undefined || generated.status !== previous) return false;
+  const fields = Object.keys(inputs) as (keyof ProviderPodStatusInputs)[];
+  return fields.every((field) => inputs[field] === generated.inputs[field]);
 }

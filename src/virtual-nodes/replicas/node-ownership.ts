@@ -19,7 +19,7 @@ import {
   requireNodeOwnershipOptions,
 } from './node-ownership-options.ts';
 import { epochOf, leavingAnnotation, ObservedLeases } from './observed-leases.ts';
-import { Ownership } from './ownership.ts';
+import { LeaseOwnership } from './lease-ownership.ts';
 import { type OwnershipAction, planOwnership } from './plan-ownership.ts';
 import { RepeatedTask } from './repeated-task.ts';
 import { ReplicaLeases } from './replica-leases.ts';
@@ -67,7 +67,7 @@ export class NodeOwnership {
   readonly #listFailures: FailureLog;
   readonly #writeFailures: FailureLog;
   readonly #closing = new AbortController();
-  readonly #owned = new Map<string, Ownership>();
+  readonly #owned = new Map<string, LeaseOwnership>();
   /** Leases that are being written, by name. */
   readonly #writing = new Set<string>();
   #nodeNames: ReadonlySet<string>;
@@ -365,11 +365,11 @@ export class NodeOwnership {
       const isMember = (): boolean => membership === this.#membership && this.#isMember();
       // Otherwise, the next list shows a Lease that this process holds without using it, and it is released then.
       if (isMember() && this.#state === 'running' && this.#nodeNames.has(nodeName))
-        this.#own(new Ownership({ nodeName, lease: taken, acquiredMs, insteadOf, isMember }));
+        this.#own(new LeaseOwnership({ nodeName, lease: taken, acquiredMs, insteadOf, isMember }));
     });
   }
 
-  #own(owned: Ownership): void {
+  #own(owned: LeaseOwnership): void {
     const { nodeName, epoch, insteadOf } = owned;
     this.#owned.set(nodeName, owned);
     this.#takenNodes++;
@@ -437,14 +437,14 @@ export class NodeOwnership {
     }
   }
 
-  #end(owned: Ownership, reason: OwnershipEnd): Promise<void> {
+  #end(owned: LeaseOwnership, reason: OwnershipEnd): Promise<void> {
     if (reason === 'lost') owned.abort();
     owned.ending ??= this.#endOwned(owned, reason);
     return owned.ending;
   }
 
   /** Waits for `onLost`, but not forever, and releases the node. */
-  async #endOwned(owned: Ownership, reason: OwnershipEnd): Promise<void> {
+  async #endOwned(owned: LeaseOwnership, reason: OwnershipEnd): Promise<void> {
     const { nodeName, epoch, lease, signal } = owned;
     const membership = this.#membership;
     const fields = { node: nodeName, epoch, reason };
@@ -466,7 +466,7 @@ export class NodeOwnership {
     if (reason !== 'lost' && membership === this.#membership) await this.#release(lease);
   }
 
-  async #callOnLost(owned: Ownership, reason: OwnershipEnd): Promise<void> {
+  async #callOnLost(owned: LeaseOwnership, reason: OwnershipEnd): Promise<void> {
     await tryCall(
       () => this.#options.onLost(owned, reason),
       (thrown) => this.#logger.error({ ...thrownFields(thrown), node: owned.nodeName }, 'onLost threw'),

@@ -1,7 +1,7 @@
 import type { Lease } from '../../node/index.ts';
 import type { LeaseTiming } from './node-ownership-options.ts';
 import type { ObservedLeases } from './observed-leases.ts';
-import type { Ownership } from './ownership.ts';
+import type { LeaseOwnership } from './lease-ownership.ts';
 
 /** What a member knows when it plans. Times are on its monotonic clock. */
 export interface OwnershipSituation {
@@ -11,7 +11,7 @@ export interface OwnershipSituation {
   readonly memberSinceMs: number;
   /** The nodes that this process may own. */
   readonly nodeNames: ReadonlySet<string>;
-  readonly owned: ReadonlyMap<string, Pick<Ownership, 'acquiredMs' | 'ending' | 'insteadOf' | 'isOver'>>;
+  readonly owned: ReadonlyMap<string, Pick<LeaseOwnership, 'acquiredMs' | 'ending' | 'insteadOf' | 'isOver'>>;
   readonly observed: ObservedLeases;
   readonly timing: LeaseTiming;
   /** `assignNodes` for `nodeNames`. */

@@ -7,6 +7,7 @@ import {
   type AgentServer,
   createNodeAgent,
   fileSource,
+  type NodeAgent,
   serveAgent,
   type ServeAgentOptions,
 } from 'kubelet-status-manager/agent';
@@ -161,7 +162,7 @@ describe('/healthz', () => {
     await cluster.startAgent();
     await serve();
     await cluster.stopAgent();
-    expect((await get('/healthz')).text).toContain('[-]syncloop failed: the agent is stopped');
+    expect((await get('/healthz')).text).toContain('[-]syncloop failed: the sync loop is stopped');
   });
 });
 
@@ -244,6 +245,50 @@ describe('idle connections', () => {
     });
     for (const socket of sockets) socket.destroy();
   });
+});
+
+it('an agent with many pods and its metrics are read at most a tenth of the time each, however often clients ask', async () => {
+  const agent = cluster.createAgent();
+  const { clock, logger } = cluster;
+  const reads = { inspect: 0, metrics: 0 };
+  const slowly = <T>(read: keyof typeof reads, result: T): T => {
+    reads[read] += 1;
+    clock.advance(100);
+    return result;
+  };
+  const slow = {
+    ...{ nodeName: agent.nodeName, statusManager: agent.statusManager },
+    inspect: () => slowly('inspect', agent.inspect()),
+  };
+  const register = { contentType: 'text/plain', metrics: async () => slowly('metrics', 'a 1\n') };
+  server = await serveAgent(slow as NodeAgent, { port: 0, clock, logger, register });
+  for (let i = 0; i < 20; i++) {
+    for (const path of ['/healthz', '/readyz', '/metrics']) await get(path);
+    clock.advance(100);
+  }
+  expect((await get('/metrics')).text).toBe('a 1\n');
+  // In 2.6 s.
+  expect(reads).toEqual({ inspect: 3, metrics: 3 });
+});
+
+it('a client that sends many requests without waiting for responses makes one read of the metrics at a time', async () => {
+  cluster.createAgent();
+  let inProgress = 0;
+  let most = 0;
+  const metrics = async (): Promise<string> => {
+    most = Math.max(most, ++inProgress);
+    await new Promise((resolve) => setImmediate(resolve));
+    inProgress -= 1;
+    return 'a 1\n';
+  };
+  await serve({ register: { contentType: 'text/plain', metrics } });
+  const socket = connect(Number(new URL(server!.url).port), '127.0.0.1')
+    .on('error', () => {})
+    .resume();
+  const closed = once(socket, 'close');
+  socket.write('GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(1000));
+  await closed;
+  expect(most).toBe(1);
 });
 
 describe('listening', () => {

@@ -19,10 +19,9 @@ afterEach(() => cluster[Symbol.asyncDispose]());
 const phase = (): string | undefined => cluster.status('web')?.phase;
 const isReady = (): boolean | undefined => cluster.status('web')?.containerStatuses?.[0]?.ready;
 
+// Each way once: both steps are longer than all durations below, which are minutes.
 describe.each([
-  ['back by a day', -24 * hourMs],
   ['back by an hour', -hourMs],
-  ['forward by an hour', hourMs],
   ['forward by a day', 24 * hourMs],
 ])('a wall clock that is set %s', (_, stepMs) => {
   const step = (): void => cluster.clock.setWallTime(cluster.clock.now() + stepMs);

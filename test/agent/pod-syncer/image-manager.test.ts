@@ -5,7 +5,8 @@ import { FakeClock, FakeContainerRuntime } from 'kubelet-status-manager/testing'
 import { sleep } from '../../../src/shared/clock.ts';
 import type { PodEvent } from '../../../src/node/events/event-recorder.ts';
 import type { ImagePullManager } from '../../../src/agent/image-pulls/image-pull-manager.ts';
-import type { ImagePullSecret } from '../../../src/node/runtime/container-runtime.ts';
+import { boundedRuntime } from '../../../src/node/runtime/bounded-runtime.ts';
+import type { ImagePullSecret, PulledImage } from '../../../src/node/runtime/container-runtime.ts';
 import { ImageManager } from '../../../src/agent/pod-syncer/image-manager.ts';
 import { newImageManager } from './new-image-manager.ts';
 import { SyncActionError } from '../../../src/node/pod-workers/sync-action.ts';
@@ -247,6 +248,22 @@ it.each([
   runtime.images.add('x:1');
   const [result] = await ensure('x:1', 'Never');
   expect(result).toBe(expected);
+});
+
+it.each<[string, object]>([
+  ['without a reference', {}],
+  ['whose Secret is invalid', { imageRef: 'x:1', pullSecret: { name: 'x' } }],
+])('an image is not free for pods without its Secret if its pull had a result %s', async (_, result) => {
+  Object.assign(runtime, { pullImage: async () => result as PulledImage });
+  const { signal } = new AbortController();
+  manager = newImageManager({
+    runtime: boundedRuntime(runtime, { clock, requestTimeoutMs: 120_000, signal }),
+    ...{ clock, eventRecorder: { event: () => {} } },
+  });
+  await expect(manager.ensureImageExists(pod, { name: 'app', image: 'x:1' }, sync())).rejects.toThrow('pullImage()');
+  runtime.images.add('x:1');
+  const [outcome] = await ensure('x:1', 'Never');
+  expect(outcome).toBe('ErrImageNeverPull');
 });
 
 it('an image is not pulled if that cannot be recorded', async () => {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import type { Container, PodSpec, PodStatus, ValidPod } from 'kubelet-status-manager';
+import type { Container, PodSpec, PodStatus, PodStatusInput, ValidPod } from 'kubelet-status-manager';
 import { quantityValue } from '../../../src/kube/objects/quantity.ts';
 import { podRequests } from '../../../src/status-manager/status/pod-resources.ts';
 import { ContainerConfigError } from 'kubelet-status-manager/agent';
@@ -24,6 +24,16 @@ let agent: TestAgent;
 beforeEach(() => {
   agent = new TestAgent();
 });
+
+async function evict(podStatusFn: (status: PodStatusInput) => PodStatusInput): Promise<void> {
+  const { workers: podWorkers, clock } = agent;
+  const { signal } = new AbortController();
+  const killed = killPodNow(agent.pod('ns', 'web'), {
+    ...{ signal, podWorkers, clock, eventRecorder: noEvents, evict: true, podStatusFn },
+  });
+  await agent.advance(3000);
+  await killed;
+}
 
 const isFinished = (uid = 'uid-1'): boolean => agent.workers.statuses.shouldPodBeFinished(uid);
 const waiting = (name = 'web') => agent.status(name)?.containerStatuses?.[0]?.state?.waiting;
@@ -642,23 +652,34 @@ describe('eviction', () => {
     await agent.create(podOf());
     await agent.advance(140_000);
     expect(waiting()).toMatchObject({ reason: 'CrashLoopBackOff' });
-    const { workers: podWorkers, clock } = agent;
-    const podStatusFn = (status: object) => ({ ...status, phase: 'Failed' as const, reason: 'Evicted' });
-    const killed = killPodNow(agent.pod('ns', 'web'), {
-      signal: new AbortController().signal,
-      podWorkers,
-      clock,
-      eventRecorder: noEvents,
-      evict: true,
-      podStatusFn,
-    });
-    await agent.advance(3000);
-    await killed;
+    await evict((status) => ({ ...status, phase: 'Failed', reason: 'Evicted' }));
     await agent.advance(10_000);
     const exit = { terminated: { exitCode: 3, reason: 'Error' } };
     expect(agent.status('web')).toMatchObject({
       phase: 'Failed',
       containerStatuses: [{ restartCount: 4, state: exit, lastState: exit }],
+    });
+  });
+
+  it('keeps it when its containers are removed before the pod is cleaned up', async () => {
+    let fails = true;
+    const waitForUnmount = async () => {
+      if (fails) throw new Error('busy');
+    };
+    agent = new TestAgent({ volumeManager: { waitForAttachAndMount: async () => {}, waitForUnmount } });
+    agent.runtime.script('app', { exitAfterMs: 1000, exitCode: 0 });
+    await agent.create(podOf());
+    await agent.advance(140_000);
+    expect(waiting()).toMatchObject({ reason: 'CrashLoopBackOff' });
+    await evict((status) => ({ ...status, reason: 'Evicted' }));
+    for (const { id } of agent.runtime.pod('uid-1')!.containers) await agent.runtime.removeContainer(id);
+    fails = false;
+    await agent.advance(60_000);
+    expect(agent.history('uid-1').filter((shown) => shown.startsWith('Failed'))).toEqual([]);
+    expect(agent.status('web')).toMatchObject({
+      phase: 'Succeeded',
+      reason: 'Evicted',
+      containerStatuses: [{ state: { terminated: { exitCode: 0, reason: 'Completed' } } }],
     });
   });
 });

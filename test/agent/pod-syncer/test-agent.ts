@@ -96,7 +96,7 @@ export class TestAgent {
       getNewerThan: async (pod, _observation, callOptions) =>
         podStatusFromRuntime(pod, await runtime.getPod(pod.metadata.uid, callOptions), runtime),
     };
-    const statuses = new PodSyncStatuses({ podCache, clock, logger: this.logger });
+    const statuses = new PodSyncStatuses({ podCache, clock, logger: this.logger, onSyncDue: () => {} });
     this.manager = new StatusManager({
       client: this.client,
       podManager: this.podManager,
@@ -158,7 +158,7 @@ export class TestAgent {
 
   /** The pods that the API server shows. */
   pods(): readonly ValidPod[] {
-    return requirePods('pods', this.client.list());
+    return requirePods(this.client.list());
   }
 
   /** The pod that the API server shows. */

@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { KubeConfigSource, KubeTransport } from '../../../src/kube/http/index.ts';
 import { createKubeTransport } from '../../../src/kube/http/transport.ts';
@@ -63,6 +64,48 @@ function accept(token: string): void {
   server.respond = ({ headers }, response) =>
     headers.authorization === `Bearer ${token}` ? json(response, {}) : status(response, 401, 'Unauthorized');
 }
+
+describe("an auth provider of client-node's KubeConfig that does not respond", () => {
+  let provide: (options: { headers: Record<string, string> }) => Promise<void>;
+  const config = (): KubeConfigSource => ({
+    getCurrentCluster: () => ({ name: 'test', server: server.url, skipTLSVerify: true }),
+    getCurrentUser: () => ({ authProvider: { name: 'oidc', config: {} } }),
+    applyToHTTPSOptions: (options) => provide(options as { headers: Record<string, string> }),
+  });
+
+  it('fails the requests that wait for it after the time-out of a plugin, and no later ones', async () => {
+    let respondLate = (): void => {};
+    provide = (options) =>
+      new Promise((resolve) => {
+        respondLate = () => {
+          options.headers['Authorization'] = 'Bearer late';
+          resolve();
+        };
+      });
+    const transport = open(config());
+    const waiting = call(transport);
+    await setImmediate();
+    clock.advance(60_000);
+    await expect(waiting).rejects.toMatchObject({
+      kind: 'network',
+      message: "client-node's auth provider took over 60000 ms",
+    });
+    provide = async (options) => void (options.headers['Authorization'] = 'Bearer new');
+    await call(transport);
+    respondLate();
+    await call(transport);
+    expect(server.arrived.map(({ headers }) => headers.authorization)).toEqual(['Bearer new', 'Bearer new']);
+  });
+
+  it('keeps no request waiting after close()', async () => {
+    provide = () => new Promise(() => {});
+    const transport = open(config());
+    const waiting = call(transport);
+    await setImmediate();
+    await transport.close();
+    await expect(waiting).rejects.toMatchObject({ kind: 'aborted' });
+  });
+});
 
 describe.skipIf(process.platform === 'win32')('a file of the kubeconfig that is not a regular file', () => {
   it.each(['tokenFile', 'client-certificate', 'certificate-authority'])(

@@ -187,16 +187,34 @@ describe('proxy-url', () => {
     },
   );
 
-  it('socks5: closing the transport closes its socket to a silent proxy', async () => {
-    await using proxy = await startTcpServer(() => {});
-    const config = kubeConfig(server.url, {}, { 'proxy-url': `socks5://127.0.0.1:${proxy.port}` });
-    const transport = createKubeTransport(config, { env: {} });
-    const request = transport.request('GET', '/version');
-    const ended = Promise.allSettled([request]);
-    await proxy.connected;
+  it.each(['http', 'https', 'socks5'])(
+    '%s: closing the transport closes its socket to a silent proxy',
+    async (scheme) => {
+      await using proxy = await startTcpServer(() => {});
+      const config = kubeConfig(server.url, {}, { 'proxy-url': `${scheme}://127.0.0.1:${proxy.port}` });
+      const transport = createKubeTransport(config, { env: {}, connectTimeoutMs: 600_000 });
+      const request = transport.request('GET', '/version');
+      const ended = Promise.allSettled([request]);
+      await proxy.connected;
+      await transport.close();
+      expect(await ended).toMatchObject([{ status: 'rejected', reason: { kind: 'aborted' } }]);
+      await proxy.quiet();
+    },
+  );
+
+  it.each(['http', 'socks5'])('%s: closing the transport closes its tunnel to a silent API server', async (scheme) => {
+    let begin = (): void => {};
+    const begun = new Promise<void>((resolve) => (begin = resolve));
+    await using silent = await startTcpServer((socket) => socket.once('data', begin));
+    await using proxy = await (scheme === 'http' ? startHTTPProxy() : startSocksProxy());
+    const url = `https://127.0.0.1:${silent.port}`;
+    const config = kubeConfig(url, {}, { 'proxy-url': `${scheme}://127.0.0.1:${proxy.port}` });
+    const transport = createKubeTransport(config, { env: {}, connectTimeoutMs: 600_000 });
+    const ended = Promise.allSettled([transport.request('GET', '/version')]);
+    await begun;
     await transport.close();
     expect(await ended).toMatchObject([{ status: 'rejected', reason: { kind: 'aborted' } }]);
-    await proxy.quiet();
+    await silent.quiet();
   });
 
   it('socks5: the password for the proxy is in no error', async () => {

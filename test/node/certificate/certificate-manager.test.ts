@@ -5,6 +5,7 @@ import { FakeClock, recordingLogger, settle } from 'kubelet-status-manager/testi
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CertificateManager, servingKind } from '../../../src/node/certificate/certificate-manager.ts';
 import type { KeyPair } from '../../../src/node/certificate/certificate-store.ts';
+import { APIError } from '../../../src/kube/client/api-error.ts';
 import type { NodeAddress } from '../../../src/node/registration/node-types.ts';
 import { servingHosts } from '../../../src/kubelet-api/serving-certificate.ts';
 import { TestDirectories } from '../../support/directories.ts';
@@ -152,6 +153,42 @@ describe.skipIf(!hasOpenSSL)('CertificateManager (skipped without openssl)', () 
     await clock.advanceAsync(300_000);
     expect(served).toHaveLength(1);
     expect(goodNews(logger).at(-1)).toMatchObject({ message: 'Requesting the serving certificate succeeded again' });
+  });
+
+  it('a request that waits for approval outlives an API server that does not respond, and is requested again if it is gone', async () => {
+    const approved = status;
+    status = () => ({});
+    await start();
+    failure = new Error('connect ECONNREFUSED');
+    await clock.advanceAsync(120_000);
+    expect(logger.warnings[0]!.fields).toMatchObject({ csr: 'csr-1', reason: 'connect ECONNREFUSED' });
+    [failure, status] = [undefined, approved];
+    await clock.advanceAsync(10_000);
+    expect(served).toHaveLength(1);
+    expect(requests).toHaveLength(1);
+
+    addresses = [...addresses, { type: 'InternalIP', address: '2001:db8::7' }];
+    status = () => ({});
+    await clock.advanceAsync(10_000);
+    expect(requests).toHaveLength(2);
+    failure = new APIError('gone', { kind: 'http', statusCode: 404 });
+    await clock.advanceAsync(10_000);
+    [failure, status] = [undefined, approved];
+    await clock.advanceAsync(10_000);
+    expect(requests).toHaveLength(3);
+    expect(served).toHaveLength(2);
+  });
+
+  it('a signer whose certificates have expired, because its clock is wrong, is asked every five minutes at most', async () => {
+    status = ({ spec }) => {
+      const pem = Buffer.from(spec.request, 'base64').toString();
+      return { certificate: Buffer.from(signRequest(pem, clock.now() - 86_400_000)).toString('base64') };
+    };
+    await start();
+    await clock.advanceAsync(3_600_000);
+    expect(requests.length).toBeLessThan(25);
+    const reason = 'The new certificate lacks hosts, or is to be renewed at once';
+    expect(logger.warnings[0]!.fields).toMatchObject({ reason });
   });
 
   it('a certificate for another key is not served', async () => {

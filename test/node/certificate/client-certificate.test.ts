@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startClientCertificateManager } from 'kubelet-status-manager/agent';
 import { FakeClock, recordingLogger, settle } from 'kubelet-status-manager/testing';
@@ -130,6 +130,60 @@ describe.skipIf(!hasOpenSSL)('startClientCertificateManager (skipped without ope
     isAccepted = true;
     await clock.advanceAsync(300_000);
     expect(current().fingerprint256).not.toBe(first);
+  });
+
+  it('a new certificate that could not be verified while the API server was away is used once it is back', async () => {
+    let isAway = true;
+    const requests = requestsOf('bootstrap');
+    const bootstrapRequests: APIRequests = {
+      request: async (method, path, options) => {
+        if (isAway && users.length > 0 && method === 'POST') throw new Error('ECONNREFUSED');
+        return requests.request(method, path, options);
+      },
+    };
+    const verify = async (): Promise<void> => {
+      if (isAway) throw new Error('ECONNREFUSED');
+    };
+    await start({ bootstrapRequests, verify });
+    await clock.advanceAsync(20 * 60_000);
+    expect(existsSync(currentFile())).toBe(false);
+    isAway = false;
+    await clock.advanceAsync(300_000);
+    expect(current().subject).toContain('CN=system:node:node-a');
+    expect(users).toEqual(['bootstrap']);
+  });
+
+  it('a verify that never settles fails after a minute, and delays neither the next request nor stop', async () => {
+    let calls = 0;
+    const stop = await start({ verify: () => new Promise(() => void calls++) });
+    await clock.advanceAsync(65_000);
+    expect(calls).toBe(2);
+    expect(logger.warnings[0]).toMatchObject({
+      fields: { reason: 'verify of the client certificate took over 60000 ms' },
+    });
+    await stop();
+    expect(existsSync(currentFile())).toBe(false);
+  });
+
+  it('a request is read with the bootstrap credentials once the certificate has expired', async () => {
+    const readers: string[] = [];
+    let isSigned = true;
+    const pending = (user: string): APIRequests => {
+      const requests = requestsOf(user);
+      return {
+        request: async (method, path, options) => {
+          if (method === 'GET') readers.push(user);
+          if (method === 'GET' && user === 'node' && !isSigned) return { json: () => ({ status: {} }) };
+          return requests.request(method, path, options);
+        },
+      };
+    };
+    await start({ requests: pending('node'), bootstrapRequests: pending('bootstrap') });
+    isSigned = false;
+    await clock.advanceAsync(91 * 60_000);
+    expect(readers.at(-1)).toBe('node');
+    await clock.advanceAsync(10 * 60_000);
+    expect(readers.at(-1)).toBe('bootstrap');
   });
 
   it('a damaged file is replaced', async () => {

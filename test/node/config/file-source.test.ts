@@ -242,6 +242,34 @@ describe('TestExtractFromBadDataFile', () => {
     await listed;
   });
 
+  it('a file that is written all the time delays the first list for three periods, not for ever', async () => {
+    const outside = await mkdtemp(join(tmpdir(), 'manifest-'));
+    try {
+      // What is written there is no event of the folder.
+      const target = join(outside, 'log');
+      // The last one that is read. Each time it is invalid for another reason, which is logged.
+      await symlink(target, join(directory, 'zzz'));
+      await write('web.yaml', yaml('web'));
+      const listed = nextList('web-node-a');
+      for (const [text, ms] of [
+        ['text', 0],
+        ['kind: {', 20_000],
+        ['text', 20_000],
+        ['kind: {', 20_000],
+      ] as const) {
+        expect(lists).toEqual([]);
+        await writeFile(target, text);
+        const failed = nextError();
+        await (ms === 0 ? start() : clock.advanceAsync(ms));
+        await failed;
+        await clock.advanceAsync(0);
+      }
+      await listed;
+    } finally {
+      await rm(outside, { recursive: true });
+    }
+  });
+
   it('a file that has been invalid for long delays nothing', async () => {
     await write('bad.yaml', 'kind: {');
     await write('other.yaml', yaml('other'));

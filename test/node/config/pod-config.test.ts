@@ -5,6 +5,7 @@ import { PodConfig, type PodConfigUpdate } from '../../../src/node/config/pod-co
 import type { PodSink } from '../../../src/node/config/pod-source.ts';
 import { FakeClock, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
 import { isMirrorPod, isStaticPod } from '../../../src/kube/pods/static-pods.ts';
+import { deepFreeze } from '../../../src/shared/freeze.ts';
 
 function podOf(name: string, namespace = 'new', rest: Partial<Pod> = {}): Pod {
   const { metadata, ...others } = rest;
@@ -95,6 +96,22 @@ it('the pods of the API server keep what makes them those of the API server', ()
 });
 
 describe('a pod that a source passes is copied once', () => {
+  it('except one that the informer has frozen: the node keeps its spec and status, not a second one', () => {
+    const { config, updates } = newConfig();
+    const frozen = deepFreeze(podOf('foo', 'new', { status: { phase: 'Running' } }));
+    config.channel('api')([frozen]);
+    config.channel('file')([frozen]);
+    config.channel('api')([frozen, podOf('bar')]);
+    const specs = updates.flatMap(({ pods }) => pods.map(({ spec }) => spec));
+    expect(specs[0]).toBe(frozen.spec);
+    expect(specs[1]).not.toBe(frozen.spec);
+    expect(specs[1]).toEqual(frozen.spec);
+    expect(Object.isFrozen(specs[2])).toBe(false);
+    expect(() => config.channel('api')([Object.freeze({ ...frozen, metadata: { name: 'foo' } })])).toThrow(
+      'pods[0].metadata',
+    );
+  });
+
   it('what the source changes in it later changes nothing', () => {
     const { sink, updates } = newConfig();
     const pod = podOf('foo');

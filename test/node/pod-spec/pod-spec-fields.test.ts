@@ -55,6 +55,26 @@ describe('the fields of a pod', () => {
     expect(wrong.map(({ struct, field }) => `${struct}.${field}`)).toEqual([]);
   });
 
+  it('the table of docs/guides/virtual-nodes.md says of each field who does it, as the tables do', () => {
+    const guide = readFileSync(join(repository, 'docs/guides/virtual-nodes.md'), 'utf8');
+    const [, table = ''] = guide.split("Who does what a pod's spec says:");
+    const shown = [...table.split('\n\n')[1]!.matchAll(/^\| (.*?) +\| (library|provider, if|provider)/gm)].flatMap(
+      ([, fields, by]) => [...fields!.matchAll(/`(\w+)`/g)].map(([, field]) => [field, by]),
+    );
+    const kinds = { library: 'library', provider: 'provider', 'provider, if': 'needs' };
+    const wrong = shown.filter(([name, by]) => {
+      const fields = ofVirtualNodes.filter(({ field, struct }) => field === name && struct !== 'Volume');
+      const volumes = ofVirtualNodes.filter(({ field }) => field === name);
+      return !(fields.length > 0 ? fields : volumes).some(({ row }) => kinds[by as keyof typeof kinds] in row);
+    });
+    expect(wrong).toEqual([]);
+    const names = new Set(shown.map(([name]) => name));
+    const capabilities = new Set(ofVirtualNodes.flatMap(({ row }) => ('needs' in row ? [row.needs] : [])));
+    for (const { struct, field, row } of ofVirtualNodes)
+      if ('needs' in row && struct !== 'Volume' && names.has(field)) capabilities.delete(row.needs);
+    expect([...capabilities]).toEqual(['volumes']);
+  });
+
   it('docs/internals/pod-spec.md says what the tables say: npm run generated -- --write', () => {
     expect(readFileSync(join(repository, 'docs/internals/pod-spec.md'), 'utf8')).toBe(generatePodSpecDocument());
   });

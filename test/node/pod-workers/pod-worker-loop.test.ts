@@ -113,7 +113,6 @@ describe('a worker', () => {
     reads.shift()!.resolve();
     await drainAllWorkers(t);
     expect(inspect('1')).toMatchObject({ isFinished: true, since });
-    expect(t.workers.statuses.shouldPodContainersBeTerminating('1')).toBe(true);
   });
 
   it('keeps the request of a kill that arrives while a sync finds the pod terminal', async () => {
@@ -139,7 +138,6 @@ describe('a worker', () => {
     reads.shift()!.resolve();
     await drainAllWorkers(t);
     expect(inspect('1')).toMatchObject({ state: 'terminating' });
-    expect(t.workers.statuses.shouldPodContainersBeTerminating('1')).toBe(true);
   });
 
   it('passes a signal to each call, which a kill aborts', async () => {
@@ -161,10 +159,8 @@ describe('a worker', () => {
   it('a pod that only the runtime knows has never been started, and starts no container while it is killed', async () => {
     t.syncer.hold('1');
     t.workers.updatePod({ updateType: 'kill', runningPod: runtimePod });
-    expect(t.workers.statuses.shouldPodContainersBeTerminating('1')).toBe(false);
     await drainAllWorkers(t);
     expect(inspect('1')).toMatchObject({ hasStarted: false, fullName: 'orphan_ns' });
-    expect(t.workers.statuses.shouldPodContainersBeTerminating('1')).toBe(true);
     expect(t.syncer.signals.get('1')?.aborted).toBe(false);
   });
 });
@@ -183,7 +179,6 @@ describe('a static pod that waits for another one of its name', () => {
     await update('update', staticPodOf('2'));
     await update('kill', staticPodOf('2'));
     expect(inspect('2')).toMatchObject({ isFinished: true, isWorking: false, hasPendingUpdate: false });
-    expect(t.workers.statuses.shouldPodContainersBeTerminating('2')).toBe(false);
     t.clock.advance(day);
     expect(t.workers.statuses.getWork()).toEqual(['1']);
   });

@@ -121,7 +121,6 @@ describe('TestUpdatePod', () => {
     t.cached.set('1', { sandboxes: [], containers: [{ id: 'c', name: 'c', state: 'exited', createdAtMs: 0 }] });
     t.workers.updatePod({ updateType: 'create', pod: withPhase(podOf('1'), 'Succeeded') });
     expect(inspect('1')).toMatchObject({ state: 'terminated', isFinished: false, hasPendingUpdate: true });
-    expect(t.workers.statuses.shouldPodContainersBeTerminating('1')).toBe(true);
     await drainAllWorkers(t);
     expect(callsOf('1')).toEqual(['terminated']);
     expect(inspect('1')).toMatchObject({ isFinished: true, isRestartRequested: false });
@@ -319,7 +318,6 @@ describe('TestSyncKnownPods', () => {
   it('reports what may be done with a pod by the state of its worker, and with unknown pods once all sources are ready', async () => {
     const { workers } = t;
     for (let i = 0; i < 4; i++) await update('update', podOf(`${i}`));
-    expect(workers.statuses.shouldPodContainersBeTerminating('abc')).toBe(false);
     expect(workers.statuses.couldHaveRunningContainers('abc')).toBe(true);
     expect(workers.statuses.shouldPodContentBeRemoved('abc')).toBe(false);
     expect(workers.statuses.shouldPodRuntimeBeRemoved('abc')).toBe(false);
@@ -327,11 +325,6 @@ describe('TestSyncKnownPods', () => {
 
     await update('kill', withDeletion(podOf('0'), 30));
     await update('kill', podOf('1'));
-    expect(['0', '1', '2'].map((uid) => workers.statuses.shouldPodContainersBeTerminating(uid))).toEqual([
-      true,
-      true,
-      false,
-    ]);
     expect(['0', '1', '2'].map((uid) => workers.statuses.isPodTerminationRequested(uid))).toEqual([true, true, false]);
     expect(['0', '1', '2'].map((uid) => workers.statuses.couldHaveRunningContainers(uid))).toEqual([
       false,
@@ -350,7 +343,6 @@ describe('TestSyncKnownPods', () => {
       false,
     ]);
     expect(workers.statuses.isPodTerminationRequested('2')).toBe(false);
-    expect(workers.statuses.shouldPodContainersBeTerminating('abc')).toBe(true);
     expect(workers.statuses.couldHaveRunningContainers('abc')).toBe(false);
     expect(workers.statuses.shouldPodContentBeRemoved('abc')).toBe(true);
     expect(workers.statuses.shouldPodBeFinished('abc')).toBe(true);
@@ -529,19 +521,6 @@ describe('the grace period', () => {
       { name: '1', call: 'terminating', gracePeriodSeconds: 5 },
       { name: '1', call: 'terminated' },
     ]);
-  });
-
-  it('containers count as terminating as soon as the worker has seen the request', async () => {
-    const release = t.syncer.hold('1');
-    await update('create', podOf('1'));
-    await update('kill', podOf('1'));
-    // Until then it may still start one.
-    expect(t.workers.statuses.shouldPodContainersBeTerminating('1')).toBe(false);
-    release();
-    t.syncer.hold('1');
-    await drainAllWorkers(t);
-    expect(callsOf('1')).toEqual(['create', 'terminating']);
-    expect(t.workers.statuses.shouldPodContainersBeTerminating('1')).toBe(true);
   });
 
   it('a sync in progress is aborted when the pod must be terminated', async () => {
@@ -774,6 +753,16 @@ describe('failures', () => {
 });
 
 describe('getWork', () => {
+  it('the sync loop is told when a pod is due, and nextWorkMs() is the time of the first one', async () => {
+    const startMs = t.clock.monotonicMs();
+    expect(t.workers.statuses.nextWorkMs()).toBe(Infinity);
+    t.syncer.failures.set('a', [new Error('due after 10 s')]);
+    await update('create', podOf('b'));
+    await update('create', podOf('a'));
+    expect(t.dueTimes.map((dueMs) => dueMs - startMs)).toEqual([60_000, 10_000]);
+    expect(t.workers.statuses.nextWorkMs()).toBe(startMs + 10_000);
+  });
+
   it('returns each pod once, when it is due, and not while it only was to be due before its last sync', async () => {
     t.syncer.failures.set('a', [new Error('due after 10 s')]);
     await update('create', podOf('a'));

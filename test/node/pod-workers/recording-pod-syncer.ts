@@ -91,12 +91,15 @@ export interface TestWorkers {
   readonly clock: FakeClock;
   /** What the runtime is known to show of pods when they are seen first. */
   readonly cached: Map<string, RuntimePodStatus>;
+  /** When pods must be synced again, as the sync loop was told. */
+  readonly dueTimes: number[];
 }
 
 export function createPodWorkers(options: Partial<PodWorkersOptions> = {}): TestWorkers {
   const clock = new FakeClock();
   const syncer = new RecordingPodSyncer();
   const cached = new Map<string, RuntimePodStatus>();
+  const dueTimes: number[] = [];
   const podCache = options.podCache ?? {
     get: (uid) => cached.get(uid),
     lastObservation: () => 0,
@@ -104,7 +107,10 @@ export function createPodWorkers(options: Partial<PodWorkersOptions> = {}): Test
   };
   const logger = options.logger ?? silentLogger;
   const workers = new PodWorkers({
-    statuses: new PodSyncStatuses({ podCache, clock: options.clock ?? clock, logger }),
+    statuses: new PodSyncStatuses({
+      ...{ podCache, clock: options.clock ?? clock, logger },
+      onSyncDue: (dueMs) => dueTimes.push(dueMs),
+    }),
     podSyncer: syncer,
     podCache,
     allocationState: new MemoryState(),
@@ -115,7 +121,7 @@ export function createPodWorkers(options: Partial<PodWorkersOptions> = {}): Test
     random: () => 0,
     ...options,
   });
-  return { workers, syncer, clock, cached };
+  return { workers, syncer, clock, cached, dueTimes };
 }
 
 /** Lets the workers do what they can. */

@@ -4,8 +4,8 @@ import { allowStaticPodStart } from '../../../src/node/pod-workers/static-pod-st
 import { newNamedPod } from './recording-pod-syncer.ts';
 import { podScope } from '../../support/pod-scope.ts';
 
-const ended: PodLifecycle = { state: 'terminated', sinceMs: 0, isStarted: false, isFinished: true };
-const cleanedUp: PodLifecycle = { state: 'terminated', sinceMs: 0, isStarted: true, isFinished: false };
+const ended: PodLifecycle = { state: 'terminated', sinceMs: 0, isFinished: true };
+const cleanedUp: PodLifecycle = { state: 'terminated', sinceMs: 0, isFinished: false };
 
 /** Of a pod that waits, unless `status` says otherwise. */
 function statusOf(uid: string, status: Partial<PodSyncStatus> = {}, fullName = 'foo', isStatic = true): PodSyncStatus {

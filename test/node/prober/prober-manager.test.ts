@@ -121,7 +121,7 @@ it('TestAddRemovePodsWithRestartableInitContainer', () => {
   expect([prober.workerCount, clock.pendingTimers]).toEqual([0, 0]);
 });
 
-it('TestAddPodContinuesAfterExistingWorker: a worker that has ended is there again, behind one that has not', async () => {
+it('TestAddPodContinuesAfterExistingWorker: behind a worker, one is added once its container has not ended for good', async () => {
   const containers = ['a', 'b'].map((name) => ({ name, readinessProbe: probe }));
   const pod: ValidPod = {
     metadata: { uid: 'uid', name: 'web', namespace: 'ns' },
@@ -137,6 +137,9 @@ it('TestAddPodContinuesAfterExistingWorker: a worker that has ended is there aga
   prober.addPod(pod, podScope());
   await clock.advanceAsync(0);
   expect(prober.workerCount).toBe(1);
+  prober.addPod(pod, podScope());
+  expect(prober.workerCount).toBe(1);
+  statuses.set('uid', { phase: 'Running', containerStatuses: [{ ...ended!, name: 'b' }] });
   prober.addPod(pod, podScope());
   expect(prober.workerCount).toBe(2);
   prober.cleanupPods([]);

@@ -157,8 +157,12 @@ it('TestGetPodsToSync', async () => {
   await sync('3', 60_000);
   t.clock.advance(1);
   await sync('4', 60_000);
+  expect(handler.nextSyncMs()).toBe(60_000);
   t.clock.advance(59_999);
   expect(handler.getPodsToSync().map(({ metadata }) => metadata?.uid)).toEqual(['0', '2', '3']);
+  expect(handler.nextSyncMs()).toBe(t.clock.monotonicMs() + 1);
+  podManager.addPod({ ...podOf('0'), spec: { activeDeadlineSeconds: 3600, containers: [{ name: 'app' }] } });
+  expect(handler.nextSyncMs()).toBe(-Infinity);
 });
 
 it.each([
@@ -200,6 +204,24 @@ describe('TestHandlePodAdditionsInvokesPodAdmitHandlers', () => {
     handler.handlePodReconcile([podOf('1', { phase: 'Failed' })]);
     await drain();
     expect(calls('1')).toEqual([]);
+  });
+
+  it('once housekeeping finishes a refused pod that is deleted, what fails is tried again', async () => {
+    admit = () => ({ admit: false, reason: 'Rejected', message: 'Pod is rejected' });
+    handler.handlePodAdditions([podOf('1')]);
+    const deleted = podOf('1', { phase: 'Failed' }, { deletionTimestamp: '2026-01-02T03:04:05Z' });
+    handler.handlePodUpdates([deleted]);
+    expect(calls('1')).toEqual([]);
+    t.syncer.failures.set('1', [new Error('unable to stop'), new Error('unable to stop')]);
+    t.workers.updatePod({ updateType: 'kill', pod: deleted });
+    for (let tries = 0; tries < 3; tries++) {
+      await drain();
+      t.clock.advance(10_000);
+      handler.handlePodSyncs(handler.getPodsToSync());
+    }
+    await drain();
+    expect(calls('1')).toEqual(['terminating', 'terminating', 'terminating', 'terminated']);
+    expect(t.workers.statuses.shouldPodBeFinished('1')).toBe(true);
   });
 
   it('the oldest pod is admitted first, with the pods that were admitted before it', () => {

@@ -29,6 +29,7 @@ function handler(): KubeletSyncLoopOptions['handler'] {
   const record = (what: string) => () => void handled.push(what);
   return {
     getPodsToSync: () => due,
+    nextSyncMs: () => (due.length > 0 ? 0 : Infinity),
     handlePodAdditions: record('add'),
     handlePodUpdates: record('update'),
     handlePodRemoves: record('remove'),
@@ -118,6 +119,57 @@ it('what is due is synced every second, and there is housekeeping every two seco
   await loop.stop();
 });
 
+it('pods are synced at the first full second at which one is due, and nothing wakes the loop in another one', async () => {
+  const looks: number[] = [];
+  const next = [12_300, Infinity];
+  start({
+    quietHousekeepingPeriodMs: 60_000,
+    handler: {
+      ...handler(),
+      getPodsToSync: () => (looks.push(clock.monotonicMs() - startMs), due),
+      nextSyncMs: () => startMs + next.shift()!,
+    },
+  });
+  const startMs = clock.monotonicMs();
+  channels.syncDue(startMs + 9000);
+  channels.syncDue(startMs + 2500);
+  channels.syncDue(startMs + 4000);
+  await advance(50_000);
+  expect(looks).toEqual([3000, 13_000]);
+  const { lastIterationAt } = loop.inspect();
+  await advance(1000);
+  expect(loop.inspect().lastIterationAt).toBe(lastIterationAt);
+  channels.syncDue(0);
+  next.push(Infinity);
+  await advance(1000);
+  expect(looks).toEqual([3000, 13_000, 52_000]);
+  await loop.stop();
+  channels.syncDue(0);
+  expect(clock.pendingTimers).toBe(0);
+});
+
+it('pods with a deadline are looked at every second from their addition on', async () => {
+  const looks: number[] = [];
+  const startMs = clock.monotonicMs();
+  let hasDeadline = false;
+  start({
+    handler: {
+      ...handler(),
+      getPodsToSync: () => (looks.push(clock.monotonicMs() - startMs), []),
+      handlePodAdditions: () => void (hasDeadline = true),
+      handlePodRemoves: () => void (hasDeadline = false),
+      nextSyncMs: () => (hasDeadline ? -Infinity : Infinity),
+    },
+  });
+  await advance(1500);
+  channels.configUpdated(add());
+  await advance(2000);
+  channels.configUpdated({ op: 'REMOVE', source: 'api', pods: [pod] });
+  await advance(5000);
+  expect(looks).toEqual([2000, 3000, 4000]);
+  await loop.stop();
+});
+
 it('a quiet loop cleans up every quietHousekeepingPeriodMs; after input or a failure, it does in two seconds', async () => {
   const housekeeping = (): number => handled.filter((what) => what === 'housekeeping').length;
   let failure: Error | undefined;
@@ -201,6 +253,7 @@ it('pods that are added wait until they are prepared, and so do later updates of
   due = [pod];
   let prepared = (): void => {};
   start({ prepareAdditions: () => new Promise((resolve) => (prepared = resolve)) });
+  channels.syncDue(0);
   channels.configUpdated(add());
   channels.configUpdated({ op: 'UPDATE', source: 'api', pods: [pod] });
   await advance(1000);

@@ -314,7 +314,7 @@ export const outages: readonly Outage[] = [
       fields: { pod: 'default/a', fields: ['message'], managers: ['other-agent'] },
     },
     metrics: [positive('waiting_pods', 'reason="hot-loop"'), positive('outcomes_total', 'outcome="hot-loop"')],
-    inspect: waiting({ kind: 'back-off', class: 'hot-loop' }),
+    inspect: waiting({ kind: 'hot-loop' }),
   },
   {
     name: 'a throttled client (429)',

@@ -18,6 +18,12 @@ it('the document of the drill, and the table of the guide, are what the drill sh
   expect(cells(withDrillTable(guide, summary))).toBe(cells(guide));
 });
 
+it('every alert of virtual nodes has a fault that makes it fire', () => {
+  const alerts = readFileSync('examples/monitoring/alerts.yaml', 'utf8').matchAll(/alert: (VirtualNodes\w+)/g);
+  const fired = new Set(drillFaults.flatMap((fault) => fault.alerts));
+  expect([...alerts].map(([, alert]) => alert!).filter((alert) => !fired.has(alert))).toEqual([]);
+});
+
 describe.skipIf(!hasPromtool)(
   'each fault of virtual nodes has its alerts (skipped without the package prometheus)',
   () => {

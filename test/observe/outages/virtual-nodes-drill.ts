@@ -1,8 +1,14 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Registry } from 'prom-client';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { fault } from 'kubelet-status-manager/testing';
 import type { NodeStatus } from 'kubelet-status-manager/agent';
 import { ProviderError, serveVirtualNodes } from 'kubelet-status-manager/virtual-nodes';
+import { lockDirectory } from '../../../src/shared/directory-lock.ts';
+import { type Disk, systemDisk } from '../../../src/shared/disk.ts';
+import { openFileJournal } from '../../../src/status-manager/journal/file-journal.ts';
 import type { StatusDocument } from '../../../src/observe/statusz/status-document.ts';
 import { podOf, TestNodes } from '../../virtual-nodes/test-nodes.ts';
 
@@ -40,7 +46,8 @@ export interface DrillResult {
 
 interface Drill {
   readonly test: TestNodes;
-  setJournalFailure(reason: string): void;
+  /** Of the journal. */
+  fillDisk(): void;
 }
 
 function cutOff({ test }: Drill, code: string): void {
@@ -134,7 +141,7 @@ export const drillFaults: readonly DrillFault[] = [
   {
     name: 'disk full',
     alerts: ['PodStatusJournalFails'],
-    begin: (drill) => drill.setJournalFailure('ENOSPC: no space left on device'),
+    begin: (drill) => drill.fillDisk(),
   },
 ];
 
@@ -142,34 +149,33 @@ export const drillFaults: readonly DrillFault[] = [
 export async function drill({ begin, hasReplicas = false }: DrillFault): Promise<DrillResult> {
   await using test = await TestNodes.start();
   const register = new Registry();
-  let journalFailure: { readonly failingSince: string; readonly reason: string } | undefined;
-  const journal = {
-    recovered: [],
-    accepted: () => {},
-    settled: () => {},
-    close: () => Promise.resolve(),
-    failure: () => journalFailure,
-  };
+  let isDiskFull = false;
+  const folder = mkdtempSync(join(tmpdir(), 'drill-'));
+  await using _ = { [Symbol.asyncDispose]: async () => rmSync(folder, { recursive: true }) };
   const options = {
     ...{ metrics: createPrometheusMetrics({ register }), concurrency: 1, callTimeoutMs: 60_000 },
     ...(hasReplicas && { replicas: { identity: 'a', namespace: 'default' } }),
   };
-  await test.startNodes([{ ...test.node('node-a'), ...(!hasReplicas && { journal }) }], options);
+  const { clock, logger, cloud } = test;
+  // With `fsync`, it would wait for this machine's disk.
+  const journal = hasReplicas
+    ? undefined
+    : await openFileJournal(
+        folder,
+        { fsync: 'never', logger, clock },
+        { disk: limitedDisk(() => isDiskFull), lockDirectory },
+      );
+  const nodes = await test.startNodes([{ ...test.node('node-a'), journal }], options);
   // Until a replica owns the node.
   if (hasReplicas) await test.advance(20_000);
   const uid = await test.create(podOf());
   await test.advance(7000);
   await test.create(podOf('other'));
   await test.advance(60_000);
-  const { clock, logger, nodes, cloud } = test;
   const server = await serveVirtualNodes(nodes, { port: 0, register, clock, logger });
   try {
     const [lines, before, events] = [logger.lines.length, await register.metrics(), test.podEvents().length];
-    begin({
-      test,
-      setJournalFailure: (reason) =>
-        (journalFailure = { failingSince: new Date(clock.now()).toISOString().replace(/\..*/, 'Z'), reason }),
-    });
+    begin({ test, fillDisk: () => (isDiskFull = true) });
     for (const name of ['new-a', 'new-b', 'new-c', 'new-d', 'new-e', 'new-f']) await test.create(podOf(name));
     // There is always a status to write.
     for (let passed = 0; passed < faultSeconds; passed += 15) {
@@ -202,6 +208,22 @@ export async function drill({ begin, hasReplicas = false }: DrillFault): Promise
     test.server.faults.clear();
     cloud.latencyMs = 0;
   }
+}
+
+/** The disk of this machine. While it is full, nothing can be written, as on file systems with copy-on-write. */
+function limitedDisk(isFull: () => boolean): Disk {
+  return {
+    ...systemDisk,
+    open(...args) {
+      const file = systemDisk.open(...args);
+      const write = file.write.bind(file);
+      file.write = (offset, bytes) => {
+        if (isFull()) throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+        write(offset, bytes);
+      };
+      return file;
+    },
+  };
 }
 
 function describeNode({ server, nodes }: TestNodes): string {

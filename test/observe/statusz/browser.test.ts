@@ -318,7 +318,8 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
       'a refused DELETE': /back-off after DELETE 403 Invalid .*cannot delete pods/,
       'a pod stuck Terminating by podCouldHaveRunningContainers': /containers that could be running/,
       'a pod stuck Terminating by a finalizer': /finalizers: example.com\/backup/,
-      'a hot loop by another writer': /back-off after hot-loop .*The API server does not keep what is written/,
+      'a hot loop by another writer':
+        /back-off: what is written is undone.*The API server does not keep what is written/,
       'a throttled client (429)': /The manager has not been able to write a status .*: GET fails with 429/,
       'a slow API server, with requests that wait for a connection': /connection to GET/,
       'a drain that gives up': /The status manager has been stopped: no status is written/,

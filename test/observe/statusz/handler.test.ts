@@ -134,6 +134,35 @@ describe('paths', () => {
   });
 });
 
+it('inspects a large manager at most a tenth of the time, however often clients ask for the details of pods', async () => {
+  const node = new DemoNode();
+  node.set(node.add('web-0'));
+  const { manager, clock } = node;
+  let inspections = 0;
+  const page = createStatusPage(
+    {
+      explain: (podUID) => manager.explain(podUID),
+      getPodStatus: (podUID) => manager.getPodStatus(podUID),
+      subscribe: (listener) => manager.subscribe(listener),
+      inspect: () => {
+        inspections += 1;
+        clock.advance(400);
+        return manager.inspect();
+      },
+    },
+    { clock },
+  );
+  const server = await serve(page);
+  cleanUps.push(() => server[Symbol.asyncDispose]());
+  inspections = 0;
+  for (let i = 0; i < 20; i++) {
+    expect((await send(`${server.url}/statusz/pods/uid-web-0.json`)).status).toBe(200);
+    clock.advance(400);
+  }
+  // Of 8 s, each 4.4 s.
+  expect(inspections).toBe(2);
+});
+
 describe('only reads', () => {
   it.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'])('%s is refused', async (method) => {
     const { get } = await startNode();

@@ -3,9 +3,10 @@ import path from 'node:path';
 import type { BrowserContextOptions } from 'playwright-core';
 import { chromiumPath, desk, launchBrowser, phone } from './browser.ts';
 import { DemoNode, fillNode, serve } from './demo-node.ts';
+import { startDemoReplicas } from './demo-replicas.ts';
 
 /*
- * npm run screenshots: the pictures of docs/monitoring.md, in docs/images. The node's time stands still,
+ * npm run screenshots: the pictures of the status page, in docs/images. The node's time stands still,
  * so that they show the same each time.
  */
 
@@ -18,10 +19,15 @@ await fillNode(node);
 const server = await serve(node.page);
 const browser = await launchBrowser();
 
-async function take(file: string, options: BrowserContextOptions, openPod: boolean): Promise<void> {
+async function take(
+  file: string,
+  options: BrowserContextOptions,
+  openPod: boolean,
+  { url }: { readonly url: string } = server,
+): Promise<void> {
   const page = await browser.newPage(options);
-  await page.goto(`${server.url}/statusz/`);
-  await page.locator('tbody tr').first().waitFor();
+  await page.goto(`${url}/statusz/`);
+  await page.locator('#pods tbody tr').first().waitFor();
   if (openPod) {
     await page.getByRole('link').first().click();
     await page.getByText('Version 1 written').waitFor();
@@ -34,6 +40,10 @@ await take('statusz-desk-light.png', { viewport: desk, colorScheme: 'light' }, f
 await take('statusz-desk-dark.png', { viewport: desk, colorScheme: 'dark' }, true);
 await take('statusz-phone-light.png', { viewport: phone, colorScheme: 'light' }, false);
 await take('statusz-phone-dark.png', { viewport: phone, colorScheme: 'dark' }, true);
+
+const replicas = await startDemoReplicas();
+await take('statusz-virtual-nodes.png', { viewport: desk, colorScheme: 'light' }, false, replicas);
+await replicas[Symbol.asyncDispose]();
 
 await browser.close();
 await server[Symbol.asyncDispose]();

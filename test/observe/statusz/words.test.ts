@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest';
 import type { NodeRow, PodRow, StatusDocument } from '../../../src/observe/statusz/status-document.ts';
 
 /** The words of the page, which is plain JavaScript. */
-const { age, nodesSummary, nodeText, problemsOf, shortError, waitText } = (await import(
+const { age, nodesSummary, nodeState, problemsOf, shortError, waitText } = (await import(
   new URL('../../../src/observe/statusz/client/words.js', import.meta.url).href
 )) as {
   age(time: string, nowMs: number, before?: string, after?: string): string;
   nodesSummary(nodes: readonly NodeRow[]): string;
-  nodeText(node: NodeRow): string;
+  nodeState(node: NodeRow): string;
   problemsOf(status: StatusDocument, nowMs: number): string[];
   shortError(error: string): string;
   waitText(pod: object, nowMs: number): string;
@@ -31,19 +31,21 @@ const refused = (podName: string, unsentSince: string): PodRow => ({
 });
 const inFlight: PodRow = { ...refused('c', '2026-11-22T11:59:00Z'), waitingFor: { ...waiting, kind: 'response' } };
 
-it('the virtual nodes of a process are one line, and each has its owner, its pods and its problem', () => {
-  const failing = {
-    nodeName: 'cloud-a',
-    state: 'running',
-    owner: 'a-1',
-    pods: 20,
-    failingPods: 2,
-    problem: 'no quota',
-  };
-  const elsewhere = { nodeName: 'cloud-b', state: 'notOwned', owner: 'b-1', pods: 0, failingPods: 0 };
-  expect(nodesSummary([failing, elsewhere])).toBe('2 virtual nodes: 1 running in this process, 1 with a problem');
-  expect(nodeText(failing)).toBe('running, owner a-1, 20 pods, 2 failing: no quota');
-  expect(nodeText(elsewhere)).toBe('not owned by this process, owner b-1, 0 pods');
+it('virtual nodes are summed up, with those of other processes and those that no process has', () => {
+  const nodes: NodeRow[] = [
+    { nodeName: 'cloud-a', state: 'running', owner: 'a-1', pods: 20, failingPods: 2, problem: 'no quota' },
+    { nodeName: 'cloud-b', state: 'notOwned', owner: 'b-1', pods: 0, failingPods: 0 },
+    { nodeName: 'cloud-c', state: 'notOwned', pods: 0, failingPods: 0 },
+  ];
+  expect(nodesSummary(nodes)).toBe('3 virtual nodes: 1 running in this process, 1 with a problem');
+  expect(nodes.map(nodeState)).toEqual(['running', 'in another process', 'not owned']);
+});
+
+it('of pods with nothing unsent, those whose calls fail come first', () => {
+  const healthyPod: PodRow = { podUID: 'a', podNamespace: 'default', podName: 'a' };
+  const failing: PodRow = { ...healthyPod, podUID: 'b', podName: 'b', lastError: 'no quota' };
+  const choice = { show: 'all', filter: '', sort: 'unsent', isDescending: true, page: 0 };
+  expect(select([healthyPod, failing], choice).rows).toEqual([failing, healthyPod]);
 });
 
 it('the pods of one node are selected by its whole name', () => {
@@ -118,5 +120,10 @@ describe('what a pod waits for', () => {
   it('has the time to the next try, until that is less than a second', () => {
     expect(textWith('2026-11-22T12:00:05Z')).toMatch(/, next try in 5s$/);
     expect(textWith('2026-11-22T12:00:00Z')).toMatch(/, next try due$/);
+  });
+
+  it('has since when calls of a provider fail', () => {
+    const waitingFor = { kind: 'provider', since: '2026-11-22T11:56:00Z' };
+    expect(waitText({ waitingFor }, nowMs)).toBe('next try of the provider, failing for 4m');
   });
 });

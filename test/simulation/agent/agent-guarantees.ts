@@ -3,10 +3,13 @@ import type { Container, EphemeralContainer, ValidPod } from '../../../src/kube/
 import type { Json } from '../../support/kube-http.ts';
 import type { SimulatedCluster } from '../simulated-cluster.ts';
 import type { World } from '../world.ts';
-import { isTerminal } from './check-statuses.ts';
+import { isMirror, isTerminal } from './check-statuses.ts';
 import type { ContainerRun, ContainerRuns, ContainerWatcher } from './container-runs.ts';
 import type { SimulatedVolumes } from './simulated-volumes.ts';
 import type { RuntimeWatcher } from './watched-runtime.ts';
+
+/** As of the classes system-cluster-critical and system-node-critical. */
+const criticalPriority = 2_000_000_000;
 
 /** Guarantees of an agent that are checked whenever it does something to a container or a pod. */
 export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
@@ -14,6 +17,10 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
   readonly changed = new Set<string>();
   /** Pods that have lost their sandbox, by UID. */
   readonly lost = new Set<string>();
+  /** Pods that an agent has preempted for a critical pod, by UID. */
+  readonly #preempted = new Set<string>();
+  /** Pods for which this agent has begun something, by UID. */
+  readonly #begun = new Set<string>();
   runs: ContainerRuns | undefined;
   volumes: Pick<SimulatedVolumes, 'missing'> = { missing: () => undefined };
   /** An agent ends all pods, as when its machine shuts down. */
@@ -34,11 +41,11 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
   constructor(world: World, cluster: SimulatedCluster) {
     this.#world = world;
     this.#cluster = cluster;
-    cluster.server.pods.subscribe(({ pod }) => {
-      const { uid = '' } = pod.metadata ?? {};
-      if (isTerminal(pod)) this.#ended.add(uid);
-      if (isTerminal(pod) && this.runs !== undefined && !this.#isMirror(pod)) this.#checkNothingRuns(pod, this.runs);
-    });
+    cluster.onWrite = (pod) => {
+      if (!isTerminal(pod)) return;
+      this.#ended.add(pod.metadata.uid);
+      if (this.runs !== undefined && !isMirror(pod)) this.#checkNothingRuns(pod, this.runs);
+    };
   }
 
   called(): void {
@@ -46,10 +53,16 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
     this.onCall?.();
   }
 
+  /** A new agent, which has to admit all pods. */
+  agentStarts(): void {
+    this.#begun.clear();
+  }
+
   /** An agent has begun something for a pod that has an effect. */
   began(what: string, pod: ValidPod, container?: Container | EphemeralContainer): void {
     const { metadata, spec } = pod;
     const { uid, name } = metadata;
+    this.#begun.add(uid);
     if (this.#ended.has(uid)) this.#world.violate('no effect for a pod after its end', `${name} ${uid}: ${what}`);
     const missing = what === 'createContainer' ? this.volumes.missing(pod) : undefined;
     if (missing !== undefined)
@@ -59,13 +72,30 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
       this.#world.violate('a private image is used only by those who may', `${name} ${uid} ${container.name}: ${what}`);
   }
 
+  /** An agent preempts a pod to admit a critical one, or its resize. */
+  preempting({ pod, podUID, criticalPod }: Json): void {
+    const details = `${pod} ${podUID} for ${criticalPod}`;
+    const had = (isWanted: (metadata: Json) => boolean): Json[] =>
+      this.#cluster.history.flatMap(({ pod: version }) => (isWanted(version.metadata) ? [version] : []));
+    const critical = had(({ namespace, name }) => `${namespace}/${name}` === criticalPod);
+    // The API server may not have had a static pod yet.
+    const isAdmitted = ({ metadata: { uid } }: Json): boolean => !this.#begun.has(uid) || this.changed.has(uid);
+    if (critical.length > 0 && !critical.some((version) => isCritical(version) && isAdmitted(version)))
+      this.#world.violate('a pod is preempted only to admit a critical one', details);
+    const preempted = had(({ uid }) => uid === podUID);
+    if (preempted.length === 0 || preempted.some(isCritical))
+      this.#world.violate('a critical pod is not preempted', details);
+    this.#preempted.add(podUID);
+  }
+
   /** An agent stops a container that runs. */
   stopping({ podUID, podName, container, id }: ContainerRun): void {
     if (this.isShuttingDown) return;
     const pod = this.#cluster.pods.get(podName);
     if (pod === undefined || pod.metadata.uid !== podUID) return;
     if (pod.metadata.deletionTimestamp != null || isTerminal(pod)) return;
-    if (this.changed.has(podUID) || this.lost.has(podUID) || this.runs?.unknown.has(id)) return;
+    if (this.changed.has(podUID) || this.lost.has(podUID) || this.#preempted.has(podUID) || this.runs?.unknown.has(id))
+      return;
     if (hasLocalStorageLimit(pod)) return;
     const { containers, initContainers = [], activeDeadlineSeconds } = pod.spec;
     const spec = [...containers, ...initContainers].find(({ name }) => name === container);
@@ -98,8 +128,8 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
     if (running.length > 0)
       this.#world.violate('no terminal phase while containers run', `${name} ${uid}: ${running.join(', ')}`);
   }
+}
 
-  #isMirror({ metadata }: Json): boolean {
-    return metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined;
-  }
+function isCritical(pod: Json): boolean {
+  return isMirror(pod) || (pod.spec.priority ?? 0) >= criticalPriority;
 }

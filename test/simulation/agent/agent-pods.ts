@@ -77,6 +77,11 @@ function makeSpec(random: Random, restartPolicy: string): Json {
   };
 }
 
+/** Whether this is the name of an init container or a sidecar. */
+export function isInitContainer(name: string): boolean {
+  return /^[is]\d/.test(name);
+}
+
 function makeInitContainer(name: string, random: Random): Json {
   const fails = random.chance(0.3) ? [`after=${random.integer(10, 2_000)}:1`] : [];
   return { name, image: imageOf(random), args: [...fails, `after=${random.integer(10, 3_000)}:0`, stopArg(random)] };

@@ -36,6 +36,8 @@ export interface AgentProcessOptions {
   readonly token: string;
   readonly agent: Pick<NodeAgentOptions, 'imageGC' | 'imagePulls' | 'runtimeRequestTimeoutMs' | 'statusManager'>;
   readonly onLog: (level: 'error' | 'warn', message: string, fields: object) => void;
+  /** It logs that it preempts a pod. */
+  readonly onPreemption: (fields: object) => void;
 }
 
 /** What an agent runs on. */
@@ -79,7 +81,10 @@ export class AgentProcess {
     this.#logger = {
       trace: nothing,
       debug: nothing,
-      info: (_, message) => world.note(this.process.name, 'info', message),
+      info: (fields, message) => {
+        world.note(this.process.name, 'info', message);
+        if (message.startsWith('Preempting a pod') && this.process.isAlive) options.onPreemption(fields);
+      },
       warn: this.#log('warn'),
       error: this.#log('error'),
     };
@@ -177,7 +182,7 @@ export class AgentProcess {
       cleanupOrphanedPodDirs: async (existing, options) => {
         const isSlow = hasLongCleanUps && cleanUps.chance(0.05) && this.#world.nowMs < size.forMs;
         if (isSlow && this.#world.happens('folders of orphans: slow'))
-          await new Promise<void>((resolve) => void this.process.receive(longCleanUpMs, resolve));
+          await new Promise<void>((resolve) => void this.process.receive(longCleanUpMs, () => resolve()));
         await volumeManager.cleanupOrphanedPodDirs?.(existing, options);
       },
     };

@@ -206,8 +206,10 @@ class AgentSimulation {
     const started = new AgentProcess(this.#world, surroundings, {
       ...{ number, nodeName, token, agent },
       onLog: (level, message, fields) => this.#onLog(level, message, fields),
+      onPreemption: (fields) => this.#guarantees.preempting(fields),
     });
     this.#agents.push(started);
+    this.#guarantees.agentStarts();
     started.process.wallOffsetMs = this.#machine.wallOffsetMs;
     this.#world.count('start');
     this.#world.note(started.process.name, 'start', agent);
@@ -493,14 +495,20 @@ class AgentSimulation {
     await this.#world.until('everything settles', settleMs, () => this.#difference());
   }
 
-  /** A pod ends while its private image is pulled; one without the Secret tries to use the image, then or in the meantime. */
+  /**
+   * A pod ends while its private image is pulled, or the answer of the pull is lost; one without the Secret tries to use the
+   * image, then or in the meantime.
+   */
   async #usePrivateImage(random: Random): Promise<void> {
     const [beforeMs, isWaiting] = [random.integer(100, 2_000), random.chance(0.5)];
+    const isLost = random.fork('answers').chance(0.4) && this.#world.happens('the answer of a pull is lost');
+    if (isLost) this.#runtime.loseAnswerOfPull?.('private:2');
     this.#create('pod-short', 'private:2', [{ name: 'pull-secret' }]);
     await this.#world.sleep(beforeMs);
     if (isWaiting) this.#create('pod-stranger', 'private:2');
     await this.#world.sleep(pullRequestMs);
-    this.#cluster.attempt(() => this.#cluster.server.pods.delete('default', 'pod-short', { gracePeriodSeconds: 0 }));
+    const { pods } = this.#cluster.server;
+    if (!isLost) this.#cluster.attempt(() => pods.delete('default', 'pod-short', { gracePeriodSeconds: 0 }));
     await this.#world.sleep(pullMs);
     if (!isWaiting) this.#create('pod-stranger', 'private:2');
     await this.#world.sleep(pullAgainMs);
@@ -584,8 +592,8 @@ class AgentSimulation {
       ),
       ...checkStatuses(history, this.#machine.runs),
     ];
-    for (const { invariant, details } of [...violations, ...this.#volumes.checkTokens(network.calls)])
-      this.#world.violate(invariant, details);
+    violations.push(...this.#volumes.checkTokens(network.calls), ...this.#volumes.checkDeletions(network.calls));
+    for (const { invariant, details } of violations) this.#world.violate(invariant, details);
     const { requests, watches } = server.faults.inFlight.counts;
     if (requests + watches + network.streams.size > 0)
       this.#world.violate('stop() leaves nothing', `${requests} requests, ${watches} watches`);

@@ -48,10 +48,11 @@ export function checkStatuses(history: readonly PodWrite[], runs: ContainerRuns)
     const phase: string = pod.status?.phase ?? 'Pending';
     const before = phases.get(uid);
     // The init containers run again in a new sandbox. And as with the kubelet, a container whose last two runs were only
-    // created is shown as one that has never run.
-    const isOnlyCreated = ({ lastState }: Json): boolean => lastState?.waiting != null;
+    // created is shown as one that has never run, and so is one whose state the runtime does not know.
+    const seemsNew = ({ state, lastState, containerID }: Json): boolean =>
+      lastState?.waiting != null || (state?.waiting != null && runs.unknown.has(containerID));
     const mayBePending =
-      isMirror(pod) || (pod.spec.initContainers ?? []).length > 0 || containerStatuses(pod).some(isOnlyCreated);
+      isMirror(pod) || (pod.spec.initContainers ?? []).length > 0 || containerStatuses(pod).some(seemsNew);
     if (before === 'Running' && phase === 'Pending' && !mayBePending)
       add('no status is older than one before it', 'Running → Pending');
     phases.set(uid, phase);

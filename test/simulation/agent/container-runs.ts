@@ -1,5 +1,6 @@
 import type { Timer } from '../../../src/shared/clock.ts';
 import type { World } from '../world.ts';
+import { isInitContainer } from './agent-pods.ts';
 
 const killedExitCode = 137;
 
@@ -24,6 +25,10 @@ export interface ContainerRun extends ContainerIdentity {
   endedMs?: number;
   exitCode?: number;
   endedBy?: ContainerEnd;
+  /** It was removed with its logs, to run again in a new sandbox. */
+  isPurged?: boolean;
+  /** Nothing was left of it when a later run got its number. */
+  isForgotten?: boolean;
 }
 
 /**
@@ -101,6 +106,15 @@ export class SimulatedContainer {
     this.exit(killedExitCode, 'killed');
   }
 
+  /**
+   * It was asked to be removed, with its logs. Init containers are, before they run again in a new sandbox, and who then finds
+   * no run of theirs counts anew (kubelet: `purgeInitContainers`, `calcRestartCountByLogDir`).
+   */
+  removed(isSandboxReady: boolean): void {
+    this.kill();
+    if (this.run !== undefined && !isSandboxReady && isInitContainer(this.identity.container)) this.run.isPurged = true;
+  }
+
   /** Asks it to stop, and kills it after the grace period. Resolves when it has ended. */
   async stop(gracePeriodSeconds: number): Promise<void> {
     if (!this.isRunning) return;
@@ -132,6 +146,7 @@ export class ContainerRuns {
   readonly #world: World;
   readonly #watcher: ContainerWatcher | undefined;
   readonly #byContainer = new Map<string, ContainerRun[]>();
+  readonly #byID = new Map<string, ContainerRun>();
   readonly #running = new Map<ContainerRun, SimulatedContainer>();
 
   constructor(world: World, watcher?: ContainerWatcher) {
@@ -145,7 +160,7 @@ export class ContainerRuns {
   }
 
   withID(id: string): ContainerRun | undefined {
-    return this.all.findLast((run) => run.id === id);
+    return this.#byID.get(id);
   }
 
   /** Those of a pod that run now. */
@@ -170,14 +185,16 @@ export class ContainerRuns {
     const earlier = this.#byContainer.get(key) ?? [];
     this.#world.note('node', 'started', run.podName, run.podUID, run.container, run.id);
     this.#world.count('container started');
+    if (earlier.every(({ isPurged }) => isPurged)) for (const other of earlier) other.isForgotten = true;
     for (const other of earlier) {
       const where = `${run.podName} ${run.podUID} ${run.container}`;
       if (other.endedMs === undefined)
         this.#world.violate('no container runs twice', `${where}: ${run.id} was started while ${other.id} was running`);
-      if (other.attempt === run.attempt)
+      if (other.attempt === run.attempt && !other.isForgotten)
         this.#world.violate('a run has one container', `${where}: ${other.id} and ${run.id} are run ${run.attempt}`);
     }
     this.#byContainer.set(key, [...earlier, run]);
+    this.#byID.set(run.id, run);
     this.all.push(run);
     this.#running.set(run, container);
     this.#watcher?.started(run);

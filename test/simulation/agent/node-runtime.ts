@@ -55,6 +55,8 @@ export interface NodeRuntime {
   podsLeft(): ReadonlySet<string>;
   /** Somebody removes an image. */
   removeImage(image: string): void;
+  /** The next pull of this image has its effect, and its answer is lost. */
+  loseAnswerOfPull?(image: string): void;
   /** The disk is full of images, of which this one is gone. Resolves when an agent begins to remove the others, which is slow. */
   fillDisk?(missingImage: string): Promise<void>;
   /** Checks what is so of a container soon after its start, when all has worked for a while. */

@@ -110,6 +110,8 @@ export class SimulatedRuntime implements NodeRuntime {
   readonly #hasBadPulls: boolean;
   /** Whether it is told of the resources of pods. */
   readonly #hasPodResources: boolean;
+  /** The image of which the answer of the next pull is lost. */
+  #lostPull: string | undefined;
   /** Set while the disk is full. */
   #onRemoval: (() => void) | undefined;
 
@@ -137,6 +139,10 @@ export class SimulatedRuntime implements NodeRuntime {
 
   removeImage(image: string): void {
     this.#images.delete(image);
+  }
+
+  loseAnswerOfPull(image: string): void {
+    this.#lostPull = image;
   }
 
   fillDisk(missingImage: string): Promise<void> {
@@ -282,6 +288,10 @@ export class SimulatedRuntime implements NodeRuntime {
       failedAfter: this.#strikes('failedAfter', method === 'pullImage' && this.#hasBadPulls ? badPullsFactor : 1),
       lostAnswer: this.#strikes('lostAnswer'),
     };
+    if (method === 'pullImage' && what[1] === this.#lostPull) {
+      is.failedAfter = true;
+      this.#lostPull = undefined;
+    }
     return new Promise((resolve, reject) => {
       let isOver = false;
       const settle = (run: () => void): void => {
@@ -395,7 +405,10 @@ export class SimulatedRuntime implements NodeRuntime {
       removeContainer: (id, options) =>
         call(['removeContainer', id], options, () => {
           const [pod, container] = this.#container(id);
-          if (pod !== undefined) this.#removeContainer(pod, container);
+          if (pod === undefined) return;
+          const sandbox = pod.sandboxes.find(({ status }) => status.id === container.config.sandboxID);
+          container.process.removed(sandbox?.ready === true);
+          this.#removeContainer(pod, container);
         }),
       execSync: (id, command, timeoutMs, options) =>
         call(['execSync', id, command.join(' ')], options, () => this.#exec(id, command, timeoutMs)),

@@ -22,6 +22,10 @@ interface TokenRequestBody {
   readonly spec: { readonly boundObjectRef: { readonly name: string; readonly uid: string } };
 }
 
+interface DeletionBody {
+  readonly preconditions?: { readonly uid?: string };
+}
+
 /** When the volumes of a pod were unmounted, and by which agent. */
 interface Unmounted {
   readonly process: string;
@@ -108,6 +112,17 @@ export class SimulatedVolumes {
       })
       .filter((details) => details !== undefined)
       .map((details) => ({ invariant: 'no token is requested after the end of its pod', details }));
+  }
+
+  /** The object of a pod is deleted when its volumes are unmounted. */
+  checkDeletions(calls: readonly Call[]): { readonly invariant: string; readonly details: string }[] {
+    return calls.flatMap(({ process, method, path, body, sentMs }) => {
+      const { uid = '' } = (body as DeletionBody | undefined)?.preconditions ?? {};
+      const { atMs = sentMs } = this.unmounted.get(uid) ?? {};
+      if (method !== 'DELETE' || atMs <= sentMs) return [];
+      const details = `${process.name}: ${path} ${uid} at ${sentMs} ms, unmounted at ${atMs} ms`;
+      return [{ invariant: 'a pod is deleted when its volumes are unmounted', details }];
+    });
   }
 
   #isSetUp(pod: Pod, volume: Volume): boolean {

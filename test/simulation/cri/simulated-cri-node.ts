@@ -1,4 +1,5 @@
 import type { RuntimeHelper } from '../../../src/node/container-options/runtime-helper.ts';
+import { requestTimeoutMs } from '../../../src/kubelet-api/bounded-streaming-runtime.ts';
 import { createCRIRuntimeOn } from '../../../src/cri/create-cri-runtime.ts';
 import type { CRIHost } from '../../../src/cri/cri-host.ts';
 import { hostPodFiles } from '../../../src/cri/runtime-pod-files.ts';
@@ -40,6 +41,8 @@ const idRange = { firstID: 65_536, length: 100 * 65_536 };
 const linkMs = 1_000;
 /** How long all is quiet before links and logs must be right, and the garbage collected. */
 const quietMs = 80_000;
+/** A list without an answer from before the end of all faults holds up the rotation of logs for two minutes, as in the kubelet. */
+const lastCallMs = 150_000;
 
 /** A node whose runtime is `createCRIRuntime` on a simulated service of the CRI. */
 export class SimulatedCRINode implements NodeRuntime {
@@ -51,6 +54,7 @@ export class SimulatedCRINode implements NodeRuntime {
   readonly #endpoint: SimulatedCRIEndpoint;
   readonly #containerLogMaxSizeBytes: number;
   #isDisturbed = false;
+  #healedMs = 0;
 
   /** @param kind default: as the seed says */
   constructor(machine: Machine, kind?: EventsKind) {
@@ -106,7 +110,10 @@ export class SimulatedCRINode implements NodeRuntime {
         const { podUID } = container;
         const id = `containerd://${container.id}`;
         const streams = { tty: false, stdin: false, stdout: true, stderr: true };
-        const { signal } = new AbortController();
+        const request = new AbortController();
+        const { signal } = request;
+        // As `serveKubeletAPI` does.
+        this.#world.at(requestTimeoutMs, () => request.abort(new Error('the runtime has not answered')));
         const calls = {
           log: () => runtime.getContainerLog(id, { signal }),
           exec: () => runtime.getExec(id, ['sh'], streams, { signal }),
@@ -151,6 +158,7 @@ export class SimulatedCRINode implements NodeRuntime {
 
   heal(): void {
     this.#isDisturbed = false;
+    this.#healedMs = this.#world.nowMs;
     this.#service.isNetworkReady = true;
     this.#cgroups.heal();
     this.#endpoint.heal();
@@ -165,7 +173,7 @@ export class SimulatedCRINode implements NodeRuntime {
   }
 
   async checkRunning(): Promise<void> {
-    await this.#world.sleep(quietMs);
+    await this.#world.sleep(Math.max(quietMs, this.#healedMs + lastCallMs - this.#world.nowMs));
     this.#checkLogs();
     this.#checkGarbage();
     this.#checkCgroups();

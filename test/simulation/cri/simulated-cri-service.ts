@@ -197,8 +197,12 @@ export class SimulatedCRIService {
       RemoveContainer: async ({ container_id: id = '' }) => {
         await this.#take(1, 10);
         const container = this.containers.get(id);
-        if (container === undefined) this.#refuseUnknown('container', id);
-        else this.#remove(container);
+        if (container === undefined) {
+          this.#refuseUnknown('container', id);
+          return {};
+        }
+        container.process.removed(this.#sandboxes.get(container.sandboxID)?.isReady === true);
+        this.#remove(container);
         return {};
       },
       ListContainers: ({ filter }) => this.#listContainers(filter ?? {}),

@@ -36,8 +36,12 @@ export class CallersInformer implements InformerLike {
 
   off(verb: string, callback: (value: never) => void): void {
     this.#callbacks.get(verb)?.delete(callback);
-    // The caller ends it when nobody listens any more.
-    if ([...this.#callbacks.values()].every(({ size }) => size === 0)) this.#restart?.stop();
+    // The caller ends it when nobody listens any longer.
+    if (!this.#hasListeners) this.#restart?.stop();
+  }
+
+  get #hasListeners(): boolean {
+    return [...this.#callbacks.values()].some(({ size }) => size > 0);
   }
 
   list(): readonly Pod[] {
@@ -46,7 +50,7 @@ export class CallersInformer implements InformerLike {
 
   #endSometimes({ clock, world }: SimulatedProcess, random: Random): void {
     world.at(random.integer(5_000, 20_000), () => {
-      if (!world.happens('the informer of the caller ends')) return;
+      if (!world.happens('the informer of the caller ends') || !this.#hasListeners) return;
       this.#call('error', Object.assign(new Error('410 Gone (simulated)'), { statusCode: 410 }));
       this.#missed = [];
       this.#restart = clock.afterFunc(random.integer(10, 3_000), () => {

@@ -319,7 +319,9 @@ export class ManagerProcess {
   async #openJournal(): Promise<Journal | undefined> {
     const { fsync, maxBytes } = this.options;
     if (fsync === undefined) return undefined;
-    const ports = { disk: this.#disk.for(this.process), lockDirectory: this.#disk.lockDirectory(this.process) };
+    const hasLocks = this.#random.fork('locks').chance(0.9);
+    const lockDirectory = hasLocks ? this.#disk.lockDirectory(this.process) : refuseLock;
+    const ports = { disk: this.#disk.for(this.process), lockDirectory };
     for (;;) {
       try {
         return await openFileJournal(journalDir, { fsync, maxBytes, ...this.#ports() }, ports);
@@ -330,6 +332,11 @@ export class ManagerProcess {
         if (this.isStopped) return undefined;
       }
     }
+  }
+
+  /** Why the pods of the node are not watched. */
+  get watchFailure(): string | undefined {
+    return (this.#informer ?? this.pods).informerState().failure?.reason;
   }
 
   /** The informer never goes back: neither to an older version of a pod, nor to one that was removed. */
@@ -440,4 +447,9 @@ export class ManagerProcess {
     this.manager!.removeOrphanedStatuses(this.pods.getPods().map(({ metadata }) => metadata!.uid!));
     this.#orphanTimer = this.process.clock.afterFunc(orphanPeriodMs, () => this.#removeOrphans());
   }
+}
+
+/** As some file systems do. */
+async function refuseLock(): Promise<never> {
+  throw Object.assign(new Error('ENOLCK: simulated'), { code: 'ENOLCK' });
 }

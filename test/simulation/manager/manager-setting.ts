@@ -1,4 +1,4 @@
-import { decodeJournal } from '../../../src/status-manager/journal/journal-lines.ts';
+import { decodeJournal, type JournalContent } from '../../../src/status-manager/journal/journal-lines.ts';
 import type { FsyncPolicy } from '../../../src/status-manager/journal/journal-recorder.ts';
 import type { PodInspection, StatusOutcome } from '../../../src/status-manager/index.ts';
 import { checkForeignConditions, differenceTo } from '../../chaos/invariants.ts';
@@ -42,6 +42,8 @@ const recoveredMs = 6_000;
 const slowMs = 120_000;
 /** How soon a mirror pod gets its status; the watch may lag. */
 const mirrorMs = promptMs + 4_000;
+/** Reads of a removed pod are forbidden, up to a minute apart: one before the informer has listed that it is gone, and one after. */
+const givenUpMs = 50_000;
 /** At rest: tick, watch, journal. */
 const maxTimers = 8;
 /** Processes that were killed leave those of their requests in flight. */
@@ -93,6 +95,8 @@ class ManagerSimulation {
    * process of whose last status this one did not know, so that the recorded one looks older.
    */
   readonly #mayBeLost = new Set<string>();
+  /** By UID, when a pod was added to it last, or a controller gave it up. */
+  readonly #mayBeLostMs = new Map<string, number>();
   /** By pod UID: the newest version that was accepted, whose line in the journal is damaged. */
   readonly #damaged = new Map<string, number>();
   /** By the name of the process. */
@@ -105,6 +109,7 @@ class ManagerSimulation {
   /** By pod UID: which process has reported that its object is to be deleted, and not yet that it is gone. */
   readonly #requested = new Map<string, ManagerProcess>();
   readonly #listeners = new SignalListeners();
+  readonly #contents = new WeakMap<Buffer, JournalContent>();
   readonly #finishLater: boolean;
   #current: ManagerProcess;
   #started = 0;
@@ -200,7 +205,10 @@ class ManagerSimulation {
     this.#current.settle();
     this.#users.release(this.#random.fork('release'));
     this.#changeWhatWasWritten(this.#random.fork('foreign changes'));
-    await world.until('every last status arrives', 75_000, () => this.#difference());
+    const exists = ({ podUID }: PodInspection): boolean =>
+      [...this.#cluster.pods.values()].some((pod) => podUIDOf(pod) === podUID);
+    await world.until('every last status arrives', 75_000, () => this.#difference(exists));
+    await world.until('the statuses of removed pods are given up', givenUpMs, () => this.#difference());
     await this.#checkNewMirrors();
 
     await this.#checkQuiet();
@@ -304,7 +312,7 @@ class ManagerSimulation {
       onReport: (report) => this.#onReport(started, report),
       onAccepted: (podUID) => {
         // Without space, the lines of its older versions go, too.
-        if (this.#lacksSpace(started)) this.#mayBeLost.add(podUID);
+        if (this.#lacksSpace(started)) this.#mayLoseStatus(podUID);
       },
       onAsked: (podUID, could) => {
         const key = `${started.process.name} ${podUID}`;
@@ -343,6 +351,7 @@ class ManagerSimulation {
     process.kill();
     this.#cluster.network.killed(process);
     for (const uid of this.#mayBeLost) this.#accepted.delete(uid);
+    this.#mayLose([...this.#mayBeLost]);
     if (!losesPower) return;
     this.#hasLostPower = true;
     this.#disk.losePower();
@@ -501,9 +510,14 @@ class ManagerSimulation {
     this.#mayLose([...this.#accepted.keys()]);
   }
 
+  #mayLoseStatus(podUID: string): void {
+    this.#mayBeLost.add(podUID);
+    this.#mayBeLostMs.set(podUID, this.#world.nowMs);
+  }
+
   #mayLose(podUIDs: readonly string[]): void {
     for (const uid of podUIDs) {
-      this.#mayBeLost.add(uid);
+      this.#mayLoseStatus(uid);
       this.#finished.delete(uid);
       this.#endsDue.delete(uid);
     }
@@ -536,7 +550,7 @@ class ManagerSimulation {
         const { nowMs: atMs } = this.#world;
         this.#versions.push({ process: from.process, podUID: report.uid, version: report.version, atMs });
         const looksOld = this.#wallMs < this.#earlierWallMs && this.#lacksEarlierStatus(from, report.uid);
-        if (this.#lacksSpace(from) || looksOld) this.#mayBeLost.add(report.uid);
+        if (this.#lacksSpace(from) || looksOld) this.#mayLoseStatus(report.uid);
         else this.#mayBeLost.delete(report.uid);
         this.#world.note(from.process.name, 'accepted', report.uid, report.version);
         break;
@@ -554,7 +568,7 @@ class ManagerSimulation {
           if (!from.process.isAlive) return;
           this.#finished.add(report.uid);
           // It is a line of its own, which may find no space although that of the last status did.
-          if (this.#lacksSpace(from)) this.#mayBeLost.add(report.uid);
+          if (this.#lacksSpace(from)) this.#mayLoseStatus(report.uid);
           if (from.pods.getPodByUID(report.uid)?.metadata?.deletionTimestamp != null) this.#endsDue.add(report.uid);
         });
         break;
@@ -581,10 +595,23 @@ class ManagerSimulation {
     if (outcome === 'deletion-requested') this.#requested.set(podUID, from);
     else if (outcome === 'deleted') this.#requested.delete(podUID);
     const isRemoved = reported.outcome === 'gone' && reported.reason === 'removed';
-    if (isRemoved && from.onlyRecovered.has(podUID) && this.#exists(podUID))
+    // As in the kubelet, what was set while the end of the pod was sent goes with it; a finalizer may keep the object.
+    if (isRemoved && this.#hasDeleted(from, podUID)) this.#mayLoseStatus(podUID);
+    else if (isRemoved && from.onlyRecovered.has(podUID) && this.#exists(podUID))
       this.#world.violate('the recovered status of a pod that exists is kept', podUID);
     if (outcome === 'written' && from === this.#current && behindSinceMs !== undefined)
       this.#checkPrompt(podUID, behindSinceMs);
+  }
+
+  /** Whether the API server has accepted a DELETE of this process. */
+  #hasDeleted({ process }: ManagerProcess, podUID: string): boolean {
+    return this.#cluster.network.calls.some((call) => {
+      const isAccepted = call.process === process && call.method === 'DELETE' && call.status === 200;
+      return (
+        isAccepted &&
+        (call.body as { readonly preconditions?: { readonly uid?: string } }).preconditions?.uid === podUID
+      );
+    });
   }
 
   #exists(podUID: string): boolean {
@@ -640,10 +667,16 @@ class ManagerSimulation {
    * wrote may be older than what was settled.
    */
   #recoverable(): PodWrite['pod'][] {
+    const late = this.#writtenLate();
+    return [...this.#cluster.pods.values()].filter((pod) => !isMirror(pod) && !late.has(pod.metadata.uid));
+  }
+
+  /** The pods that requests have written whose senders had given up, by UID. */
+  #writtenLate(): Set<string> {
     const { history, network } = this.#cluster;
-    const late = history.filter(({ resourceVersion }) => network.lateWrites.has(resourceVersion));
-    const uids = new Set(late.map(({ pod }) => pod.metadata.uid as string));
-    return [...this.#cluster.pods.values()].filter((pod) => !isMirror(pod) && !uids.has(pod.metadata.uid));
+    const isLate = ({ resourceVersion }: PodWrite): boolean => network.lateWrites.has(resourceVersion);
+    const writes = network.lateWrites.size === 0 ? [] : history.filter(isLate);
+    return new Set(writes.map(({ pod }) => pod.metadata.uid as string));
   }
 
   /** At any time, what was accepted is in the journal or on the API server, and the end of a pod until its DELETE. */
@@ -663,7 +696,7 @@ class ManagerSimulation {
     const { behind, manager, process } = this.#current;
     const content = this.#disk.contentOf(journalFile, 'crash');
     if (content === undefined || this.#hasBeenFull) return;
-    for (const uid of decodeJournal(content).live.keys()) {
+    for (const uid of this.#decoded(content).live.keys()) {
       const pod = [...this.#cluster.pods.values()].find(({ metadata }) => metadata.uid === uid);
       const isKept = behind.entries.has(uid) || pod === undefined || pod.metadata.deletionTimestamp != null;
       if (isKept || processOf(this.#accepted.get(uid) ?? 0) !== this.#started) continue;
@@ -689,7 +722,7 @@ class ManagerSimulation {
     content = this.#disk.contentOf(journalFile, after),
   ): void {
     if (content === undefined) return;
-    const { live } = decodeJournal(content);
+    const { live } = this.#decoded(content);
     for (const { metadata, status } of this.#recoverable()) {
       const { uid, name } = metadata;
       if (this.#mayBeLost.has(uid)) continue;
@@ -709,9 +742,18 @@ class ManagerSimulation {
     }
   }
 
+  /** Decodes each content of the journal once. */
+  #decoded(content: Buffer): JournalContent {
+    const decoded = this.#contents.get(content) ?? decodeJournal(content);
+    this.#contents.set(content, decoded);
+    return decoded;
+  }
+
   /** What was synced for certain with fsync `interval`. */
   #acceptedLongAgo(): Map<string, number> {
-    const old = this.#versions.filter(({ atMs }) => atMs < this.#world.nowMs - intervalMs);
+    const old = this.#versions.filter(
+      ({ podUID, atMs }) => atMs < this.#world.nowMs - intervalMs && atMs > (this.#mayBeLostMs.get(podUID) ?? -1),
+    );
     return new Map(
       old.filter(({ podUID }) => this.#accepted.has(podUID)).map(({ podUID, version }) => [podUID, version]),
     );
@@ -850,11 +892,14 @@ class ManagerSimulation {
     if (pod === undefined || terminalPhases.has(pod.status?.phase)) return;
     this.#cluster.attempt(() => void this.#cluster.server.pods.patchStatus('default', pod.metadata.name, { status }));
     this.#accepted.delete(podUID);
+    this.#mayBeLostMs.set(podUID, this.#world.nowMs);
   }
 
   /** A mirror pod that is created when all is quiet has its status soon. */
   async #checkNewMirrors(): Promise<void> {
     if (this.#static.pods.length === 0 || this.#current.options.manager.qps !== undefined) return;
+    const current = this.#current;
+    await this.#world.until('the informer watches again', 40_000, () => current.watchFailure);
     // At different times between two full batches.
     for (let i = 0; i < 3; i++) {
       this.#static.renew();
@@ -882,8 +927,9 @@ class ManagerSimulation {
     }
   }
 
-  /** What can be sent is sent at once, and what has failed when its back-off has ended. */
+  /** What can be sent is sent at once, and what has failed when its back-off has ended; a DELETE at the next tick. */
   async #watchUnsent(): Promise<void> {
+    const { calls } = this.#cluster.network;
     const since = new Map<string, { readonly atMs: number; readonly progress: string }>();
     for (; !this.#isOver; await this.#world.sleep(backOffCheckMs)) {
       const { manager, isRunning, isStopped, process, options } = this.#current;
@@ -894,25 +940,31 @@ class ManagerSimulation {
       for (const [key, pod] of due) {
         // A later status may have as many tries.
         const tries = pod.waitingFor?.kind === 'back-off' ? pod.waitingFor.tries : 0;
-        const progress = `${pod.sentVersion} ${tries}`;
+        const isDeletion = pod.unsentSince === undefined;
+        const call = isDeletion ? calls.findLast(({ path }) => path.endsWith(`/pods/${pod.podName}`))?.id : 0;
+        const progress = `${pod.sentVersion} ${tries} ${call}`;
         const last = since.get(key);
         const atMs = last?.progress === progress ? last.atMs : this.#world.nowMs;
         since.set(key, { atMs, progress });
-        if (this.#world.nowMs - atMs < dueMs) continue;
+        if (this.#world.nowMs - atMs < dueMs + (isDeletion ? options.manager.syncPeriodMs : 0)) continue;
         since.delete(key);
         this.#world.violate('what can be sent is sent', `${key} since ${atMs}: ${JSON.stringify(pod)}`);
       }
     }
   }
 
-  #isDue({ podUID, unsentSince, waitingFor }: PodInspection): boolean {
-    if (unsentSince === undefined || waitingFor === undefined) return false;
-    if (waitingFor.kind !== 'back-off') return waitingFor.kind === 'next-batch';
+  #isDue(pod: PodInspection): boolean {
+    const { podUID, unsentSince, waitingFor } = pod;
+    if (unsentSince === undefined && !this.#isDeletionDue(pod)) return false;
+    if (waitingFor?.kind !== 'back-off') return waitingFor?.kind === (unsentSince && 'next-batch');
     // It may have no mirror pod.
     if (this.#static.pods.some(({ metadata }) => metadata?.uid === podUID)) return false;
-    return (
-      waitingFor.class !== 'hot-loop' && Date.parse(waitingFor.nextTryAt) <= this.#current.process.clock.now() + 1_000
-    );
+    return Date.parse(waitingFor.nextTryAt) <= this.#current.process.clock.now() + 1_000;
+  }
+
+  #isDeletionDue({ podUID, podIsFinished }: PodInspection): boolean {
+    const { metadata, status } = this.#current.pods.getPodByUID(podUID) ?? {};
+    return podIsFinished && metadata?.deletionTimestamp != null && terminalPhases.has(status?.phase);
   }
 
   #checkNoBackOff(): void {
@@ -948,8 +1000,11 @@ class ManagerSimulation {
   }
 
   #checkMirrors(): void {
+    const { qps } = this.#current.options.manager;
+    // With few requests a second, others are sent before: three for each pod.
+    const withinMs = mirrorMs + (qps === undefined ? 0 : (3_000 * this.#cluster.pods.size) / qps);
     for (const pod of this.#cluster.pods.values()) {
-      const isNew = this.#world.nowMs - this.#addedMs(pod) < mirrorMs;
+      const isNew = this.#world.nowMs - this.#addedMs(pod) < withinMs;
       if (isMirror(pod) && !isNew && this.#accepted.has(podUIDOf(pod)) && versionOf(pod.status?.message) === 0)
         this.#world.violate('a new mirror pod gets the status', `${pod.metadata.name} ${pod.metadata.uid}`);
     }
@@ -961,11 +1016,13 @@ class ManagerSimulation {
   }
 
   /** What the cache and the API server disagree on. */
-  #difference(): string | undefined {
+  /** @param counts of the pods whose statuses are unsent */
+  #difference(counts: (pod: PodInspection) => boolean = () => true): string | undefined {
     const { manager, isRunning, pods } = this.#current;
     if (manager === undefined || !isRunning) return 'the manager does not run';
     const inspected = manager.inspect().pods;
     const known = new Set(pods.getPods().map(({ metadata }) => metadata!.uid));
+    const late = this.#writtenLate();
     for (const pod of this.#cluster.pods.values()) {
       const { metadata, status = {} } = pod;
       const { name, deletionTimestamp, finalizers = [] } = metadata;
@@ -974,19 +1031,21 @@ class ManagerSimulation {
       const cached = manager.getPodStatus(uid);
       if (cached === undefined) {
         const isHeld = metadata.deletionGracePeriodSeconds === 0 && (finalizers?.length ?? 0) > 0;
-        if (isHeld && terminalPhases.has(status.phase)) continue;
+        if (isHeld && (terminalPhases.has(status.phase) || late.has(metadata.uid))) continue;
         return `${name} ${uid} has no cached status`;
       }
       const accepted = this.#accepted.get(uid) ?? 0;
       const version = versionOf(cached.message);
-      if (accepted > version) return `${name} ${uid}: ${accepted} was accepted, and ${version} is cached`;
+      // Of an earlier process: its line was damaged, or a late request has replaced what was written and settled.
+      const isLost = processOf(accepted) < this.#started && (this.#mayBeLost.has(uid) || late.has(metadata.uid));
+      if (accepted > version && !isLost) return `${name} ${uid}: ${accepted} was accepted, and ${version} is cached`;
       const isLeft = deletionTimestamp != null && (finalizers?.length ?? 0) === 0;
       const difference = differenceTo(cached, status) ?? (isLeft ? 'its object still exists' : undefined);
       if (difference !== undefined) {
         return `${name} ${uid}: ${difference}; ${JSON.stringify(inspected.find((pod) => pod.podUID === uid))}`;
       }
     }
-    const unsent = inspected.filter(({ unsentSince, isInFlight }) => unsentSince !== undefined || isInFlight).length;
+    const unsent = inspected.filter((pod) => (pod.unsentSince !== undefined || pod.isInFlight) && counts(pod)).length;
     return unsent > 0 ? `${unsent} pods are unsent` : undefined;
   }
 
@@ -1032,7 +1091,7 @@ class ManagerSimulation {
   #checkJournalIsEmpty(): void {
     const content = this.#disk.contentOf(journalFile, 'crash');
     if (this.#fsync === undefined || content === undefined) return;
-    const [uid, ...others] = decodeJournal(content).live.keys();
+    const [uid, ...others] = this.#decoded(content).live.keys();
     if (uid !== undefined)
       this.#world.violate('nothing is kept when all is quiet', `${others.length + 1} lines of the journal: ${uid}`);
   }

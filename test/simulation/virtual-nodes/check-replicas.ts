@@ -12,10 +12,15 @@ const ofNode = 'virtual-nodes.node.';
 /**
  * No pod that the cloud has had is asked for again after the cloud has accepted its deletion, and said so. One that it has
  * never had may be: `createPod` has failed permanently, and an owner that did not get to write this is followed by one that
- * sees a pod that is to run, and tries for the first time.
+ * sees a pod that is to run, and tries for the first time. Nor can the next owner know that a pod's activeDeadlineSeconds
+ * were over by the clock of the one before, which never got to write it; the kubelet starts such a pod again, too, after a
+ * restart with an earlier clock.
  */
-export function checkCreations(calls: readonly CloudCall[]): Violation[] {
+export function checkCreations(calls: readonly CloudCall[], history: readonly PodWrite[]): Violation[] {
   const violations: Violation[] = [];
+  const withDeadline = new Set(
+    history.filter(({ pod }) => pod.spec.activeDeadlineSeconds !== undefined).map(({ pod }) => pod.metadata.uid),
+  );
   const deletedMs = new Map<string, number>();
   const createdMs = new Map<string, number>();
   for (const { method, uid = '', isSuccess, settledMs, processedMs } of calls) {
@@ -25,7 +30,7 @@ export function checkCreations(calls: readonly CloudCall[]): Violation[] {
       createdMs.set(uid, Math.min(processedMs, createdMs.get(uid) ?? Number.POSITIVE_INFINITY));
   }
   for (const { method, uid = '', process, sentMs, processedMs } of calls) {
-    if (method !== 'createPod' || processedMs === undefined) continue;
+    if (method !== 'createPod' || processedMs === undefined || withDeadline.has(uid)) continue;
     const sinceMs = deletedMs.get(uid) ?? Number.POSITIVE_INFINITY;
     if (sentMs > sinceMs && createdMs.get(uid)! < sinceMs)
       violations.push({
@@ -161,8 +166,8 @@ export function checkDeletes(
   const deleted = new Set<string>();
   for (const call of calls) {
     const { method, path, process, sentMs, body, status } = call;
-    // It has taken a node: what it did when it had it before, it does not know.
-    if (path.includes(`/kube-system/leases/${ofNode}`))
+    // It has taken a node, or got it again without Leases: what it did when it had it before, it does not know.
+    if (path.includes(`/kube-system/leases/${ofNode}`) || (method === 'POST' && path === '/api/v1/nodes'))
       for (const key of deleted) if (key.startsWith(`${process.name} `)) deleted.delete(key);
     if (podNameOf(path) === undefined) continue;
     const uid = uidOf(body);
@@ -184,7 +189,7 @@ export function checkDeletes(
 
 /**
  * A pod that is in the cloud all the time does not fail because one list lacked it. Its phase is written when it has ended, so
- * what counts is that it ran when it was deleted.
+ * what counts is that it ran when the owner that wrote this deleted it.
  */
 export function checkLost(
   history: readonly PodWrite[],
@@ -194,16 +199,19 @@ export function checkLost(
   const lost = new Map(
     history
       .filter(({ pod }) => pod.status?.reason === 'LostByProvider')
-      .map(({ pod }) => [pod.metadata.uid as string, pod.metadata.name as string]),
+      .map((write) => [write.pod.metadata.uid!, write]),
   );
-  return [...lost].flatMap(([uid, name]) => {
-    const deletion = calls.find(
-      (call) => call.method === 'deletePod' && call.uid === uid && call.processedMs !== undefined,
+  return [...lost].flatMap(([uid, { pod, atMs }]) => {
+    const deletions = calls.filter(
+      (call) =>
+        call.method === 'deletePod' && call.uid === uid && call.processedMs !== undefined && call.processedMs <= atMs,
     );
+    const deletion = deletions.find(({ epoch }) => epoch === deletions.at(-1)!.epoch);
     const [run, ...others] = runs.get(uid) ?? [];
     if (deletion === undefined || run === undefined || others.length > 0) return [];
     if (run.fromMs >= deletion.sentMs - longListedMs || run.toMs < deletion.processedMs!) return [];
-    return [{ invariant: 'a pod that the cloud has is not lost', details: `${name} ${uid} at ${deletion.sentMs}` }];
+    const details = `${pod.metadata.name} ${uid} at ${deletion.sentMs}`;
+    return [{ invariant: 'a pod that the cloud has is not lost', details }];
   });
 }
 

@@ -18,21 +18,64 @@ interface Start {
   readonly containers: string;
   /** Before the next start. */
   readonly delayMs: number;
+  /** The owner has seen how the run before has ended. */
+  readonly hasSeenEnd: boolean;
 }
 
-/** With `restarts: 'node'`, what is checked of each call of `createPod` when it is sent. */
+/** A container that waits for its back-off, although it has been changed since its last start. */
+interface Waiting {
+  readonly sinceMs: number;
+  readonly containers: string;
+}
+
+/** By when a worker has noticed that its pod was changed. */
+const noticedMs = 2_000;
+
+/** With `restarts: 'node'`, what is checked of each call of `createPod` when it is sent, and of all pods now and then. */
 export class RestartChecks {
   readonly #world: World;
   readonly #runs: ReadonlyMap<string, readonly Run[]>;
   /** By the status manager of a node, which is a new one each time that the node gets another owner, and by UID. */
   readonly #starts = new WeakMap<object, Map<string, Start>>();
+  /** In the same way. */
+  readonly #waiting = new WeakMap<object, Map<string, Waiting>>();
 
   constructor(world: World, runs: ReadonlyMap<string, readonly Run[]>) {
     this.#world = world;
     this.#runs = runs;
   }
 
-  check(node: VirtualNode, { metadata: { uid, name }, spec }: ValidPod, restartCount: number): void {
+  /** What the statuses of a node say of its last starts. */
+  checkStatuses(node: VirtualNode): void {
+    const { statusManager } = node;
+    const { nowMs } = this.#world;
+    const waiting = new Map<string, Waiting>();
+    const before = this.#waiting.get(statusManager);
+    this.#waiting.set(statusManager, waiting);
+    for (const [uid, last] of this.#starts.get(statusManager) ?? []) {
+      const pod = node.pod(uid);
+      const { containerStatuses = [] } = statusManager.getPodStatus(uid) ?? {};
+      for (const { name, restartCount, state, lastState } of containerStatuses)
+        if (last.hasSeenEnd && state.running && restartCount === last.restartCount && !lastState.terminated)
+          this.#world.violate('a container that runs again shows how its last run has ended', `${uid} ${name}`);
+      const isWaiting = containerStatuses.some(({ state }) => state.waiting?.reason === 'CrashLoopBackOff');
+      const containers = containersOf(pod);
+      if (!isWaiting || pod === undefined || containers === last.containers) continue;
+      const known = before?.get(uid);
+      const { sinceMs } = known?.containers === containers ? known : { sinceMs: nowMs };
+      waiting.set(uid, { sinceMs, containers });
+      if (nowMs < sinceMs + noticedMs) continue;
+      waiting.delete(uid);
+      const details = `${uid}: ${last.containers}, ${containers} since ${sinceMs}`;
+      this.#world.violate('changed containers have no back-off', details);
+    }
+  }
+
+  check(node: VirtualNode, pod: ValidPod, restartCount: number): void {
+    const {
+      metadata: { uid, name },
+      spec,
+    } = pod;
     const { nowMs: atMs } = this.#world;
     const violate = (invariant: string, details: unknown): void =>
       this.#world.violate(invariant, `${name} ${uid} ${restartCount}: ${JSON.stringify(details)}`);
@@ -40,7 +83,7 @@ export class RestartChecks {
     const starts = this.#starts.get(statusManager) ?? new Map<string, Start>();
     this.#starts.set(statusManager, starts);
     const last = starts.get(uid);
-    const containers = JSON.stringify(spec?.containers?.map(({ image }) => image));
+    const containers = containersOf(pod);
     if (restartCount === last?.restartCount) return;
     const runs = this.#runs.get(uid) ?? [];
     if (restartCount < (last?.restartCount ?? 0) || restartCount > runs.length)
@@ -63,8 +106,14 @@ export class RestartChecks {
     if (atMs < endedMs + delayMs * (1 - tolerance)) violate('no restart before its back-off', { atMs, endedMs, last });
     if (delayMs > 0) this.#world.count(`restarted after ${delayMs / 1000} s`);
     const nextMs = Math.min(backOffMs.max, Math.max(backOffMs.first, 2 * delayMs));
-    starts.set(uid, { restartCount, atMs, containers, delayMs: nextMs });
+    // Otherwise, it is the same run once more, which the cloud has lost.
+    const hasSeenEnd = ended?.restartCount === restartCount - 1 && runs.at(-1) === ended;
+    starts.set(uid, { restartCount, atMs, containers, delayMs: nextMs, hasSeenEnd });
   }
+}
+
+function containersOf(pod: ValidPod | undefined): string {
+  return JSON.stringify(pod?.spec?.containers?.map(({ image }) => image));
 }
 
 /** What the statuses of pods say of their restarts. */

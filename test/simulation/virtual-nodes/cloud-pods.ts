@@ -51,6 +51,8 @@ export class CloudPods {
   /** True if a pod whose containers have ended is started again by `createPod`. */
   readonly #restartedByNode: boolean;
   readonly #created = new Map<string, number>();
+  /** By UID, also of a pod that was lost and is created again. */
+  readonly #versions = new Map<string, number>();
 
   constructor(
     world: World,
@@ -71,7 +73,6 @@ export class CloudPods {
       ...(podHash !== undefined && { podHash }),
       ...(restartCount > 0 && { restartCount }),
     });
-    created.version = before?.version ?? 0;
     this.pods.set(uid, created);
     const number = (this.#created.get(name) ?? 0) + 1;
     this.#created.set(name, number);
@@ -97,6 +98,32 @@ export class CloudPods {
       this.#world.at(stopMs % 2 === 0 ? 0 : stopMs * 5, () => this.#remove(pod, 'removed'));
     };
     this.#world.at(pod.reported.state === 'stopped' ? 0 : Math.min(stopMs, gracePeriodMs), stops);
+  }
+
+  /** The run of a container that runs; undefined if it does not. */
+  runOf(uid: string, name: string): string | undefined {
+    const restartCount = this.#restartCountOf(uid, name);
+    return restartCount === undefined ? undefined : `${uid} ${name} ${restartCount}`;
+  }
+
+  #restartCountOf(uid: string, name: string): number | undefined {
+    const pod = this.pods.get(uid);
+    if (pod?.reported.state !== 'running') return undefined;
+    const { containers = this.#running(pod), restartCount = 0 } = pod.reported;
+    const run = containers.find((container) => container.name === name);
+    if (run === undefined || run.exit !== undefined) return undefined;
+    return this.#restartedByNode ? restartCount : (run.restartCount ?? 0);
+  }
+
+  /** Ends this run of a container; if the node restarts pods, the whole pod. */
+  kill(uid: string, name: string, restartCount: number): void {
+    const pod = this.pods.get(uid);
+    if (pod === undefined || this.#restartCountOf(uid, name) !== restartCount) return;
+    this.#world.count('cloud: container killed');
+    if (this.#restartedByNode) return this.#end(pod, 'container killed', 137);
+    const index = pod.spec?.containers?.findIndex((container) => container.name === name) ?? -1;
+    const what = pod.spec?.restartPolicy === 'Never' ? 'exit' : 'restart';
+    if (index >= 0) this.#change(pod, 'container killed', this.#happening(pod, what, { index, exitCode: 137 }));
   }
 
   async #live(pod: CloudPod, random: Random): Promise<void> {
@@ -204,9 +231,11 @@ export class CloudPods {
   }
 
   #change(pod: CloudPod, what: string, change: Partial<ProviderPod>): void {
-    pod.version++;
+    const { name, uid } = pod.reported;
+    pod.version = (this.#versions.get(uid) ?? 0) + 1;
+    this.#versions.set(uid, pod.version);
     Object.assign(pod.reported, change, { message: `v${pod.version}` });
-    this.#world.note('cloud', what, pod.reported.name, pod.reported.uid, `v${pod.version}`);
+    this.#world.note('cloud', what, name, uid, `v${pod.version}`);
     this.onChange(pod);
   }
 

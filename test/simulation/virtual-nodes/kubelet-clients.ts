@@ -1,4 +1,6 @@
 import { PassThrough } from 'node:stream';
+import { AllPods } from '../../../src/virtual-nodes/http-server/all-pods.ts';
+import { nodesProblems, readinessChecks } from '../../../src/virtual-nodes/http-server/node-rows.ts';
 import type { VirtualNodes } from '../../../src/virtual-nodes/index.ts';
 import type { Random } from '../../chaos/random.ts';
 
@@ -35,4 +37,24 @@ export async function askKubelet(nodes: VirtualNodes, random: Random): Promise<v
       .listPodStats?.()
       .catch(() => {});
   }
+}
+
+/** What the pages of a process show, at any time. */
+export function readPages(nodes: VirtualNodes, nowMs: number): void {
+  const inspected = nodes.inspect();
+  const pods = new AllPods(
+    nodes,
+    () => inspected,
+    () => nowMs,
+  );
+  const unsubscribe = pods.subscribe({ onPodUpdated: () => {} });
+  for (const { podUID } of pods.inspect().pods) {
+    pods.getPodStatus(podUID);
+    pods.explain(podUID);
+    pods.podManager.getPodByUID(podUID);
+  }
+  pods.nodes();
+  readinessChecks(inspected, nowMs);
+  nodesProblems(inspected, nowMs);
+  unsubscribe();
 }

@@ -27,6 +27,7 @@ export interface ReplicaProcessOptions extends ReplicaOptions {
   /** Higher for each process, for nodes without Leases. */
   readonly nodeNames: readonly string[];
   readonly onLog: (level: 'warn' | 'error', message: string, fields: object) => void;
+  readonly onStatus: (manager: object, pod: Pod, status: PodStatus, before: PodStatus | undefined) => void;
 }
 
 /** How often new nodes are looked for, to subscribe to their outcomes. */
@@ -42,6 +43,8 @@ export class ReplicaProcess {
   readonly #options: ReplicaProcessOptions;
   readonly #transport: ReturnType<SimulatedCluster['network']['transport']>;
   readonly #nodeNames = new Set<string>();
+  /** Pods in whose place the API server has another one, by UID. */
+  readonly #recreated = new Set<string>();
   readonly #watched = new Set<unknown>();
 
   constructor(world: World, cluster: SimulatedCluster, cloud: SimulatedCloud, options: ReplicaProcessOptions) {
@@ -119,7 +122,11 @@ export class ReplicaProcess {
         this.#world.note(this.process.name, level, message, rest);
         this.#options.onLog(level, message, fields);
       };
-    const info = (fields: object, message: string): void => this.#world.note(this.process.name, message, fields);
+    const info = (fields: object, message: string): void => {
+      if (message.startsWith('Pod was deleted and then recreated'))
+        this.#recreated.add((fields as { readonly podUID: string }).podUID);
+      this.#world.note(this.process.name, message, fields);
+    };
     return { trace: nothing, debug: nothing, info, warn: log('warn'), error: log('error') };
   }
 
@@ -133,7 +140,7 @@ export class ReplicaProcess {
       const last = new Map<string, number>();
       const statuses = new Map<string, PodStatus>();
       manager.subscribe({
-        onPodUpdated: (pod, status) => this.#checkStatus(pod, status, statuses),
+        onPodUpdated: (pod, status) => this.#checkStatus(manager, pod, status, statuses),
         onOutcome: (outcome) => {
           this.#checkOutcome(nodeName, outcome, last);
           // A status that is set after that has none before it.
@@ -145,10 +152,13 @@ export class ReplicaProcess {
   }
 
   /** Phase and conditions follow from the status's own containers. */
-  #checkStatus(pod: Pod, status: PodStatus, statuses: Map<string, PodStatus>): void {
+  #checkStatus(manager: object, pod: Pod, status: PodStatus, statuses: Map<string, PodStatus>): void {
     const { uid = '' } = pod.metadata ?? {};
+    // Its earlier status was dropped, and nobody sees the one that follows.
+    if (this.#recreated.has(uid)) return;
     const before = statuses.get(uid) ?? (pod.status as PodStatus | undefined);
     statuses.set(uid, status);
+    if (this.process.isAlive) this.#options.onStatus(manager, pod, status, before);
     // As that of a kubelet, the status of a pod that was not admitted has no conditions.
     if (status.reason === 'Refused') return;
     try {

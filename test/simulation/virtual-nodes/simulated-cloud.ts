@@ -12,6 +12,7 @@ import type { Random } from '../../chaos/random.ts';
 import type { SimulatedProcess } from '../simulated-process.ts';
 import type { World } from '../world.ts';
 import { type CloudPod, CloudPods } from './cloud-pods.ts';
+import { type ProbeType, SimulatedProbes } from './simulated-probes.ts';
 import { failureOfCloud, wrongList, wrongPod } from './wrong-answers.ts';
 
 /** What the cloud and its provider can do. */
@@ -29,6 +30,8 @@ export interface CloudKind {
   readonly needsMaterials: boolean;
   /** Logs, commands and statistics. */
   readonly streams: boolean;
+  /** The virtual nodes run the probes of containers, which are commands. */
+  readonly probes: boolean;
 }
 
 /** Probabilities of what happens to a call. */
@@ -49,7 +52,7 @@ export const noCloudFaults: CloudFaults = {
   ...{ slow: 0, incomplete: 0, lostBefore: 0, lostAfter: 0, duplicate: 0, refused: 0, permanent: 0, wrong: 0 },
 };
 
-export type CloudMethod = 'createPod' | 'updatePod' | 'deletePod' | 'getPod' | 'listPods' | 'stats';
+export type CloudMethod = 'createPod' | 'updatePod' | 'deletePod' | 'killContainer' | 'getPod' | 'listPods' | 'stats';
 
 /** One call of a provider. */
 export interface CloudCall {
@@ -84,6 +87,7 @@ const tickMs = 1 / 1024;
 export class SimulatedCloud {
   readonly kind: CloudKind;
   readonly cloudPods: CloudPods;
+  readonly probes: SimulatedProbes;
   readonly calls: CloudCall[] = [];
   faults = noCloudFaults;
   /** No call of these arrives, nor does an answer. */
@@ -115,6 +119,7 @@ export class SimulatedCloud {
     this.#longer = { listPods: this.#lengths.pick([0, 0, 2_500]), createPod: this.#lengths.pick([0, 0, 2_500]) };
     this.cloudPods = new CloudPods(world, kind);
     this.cloudPods.onChange = (pod) => this.#changed(pod);
+    this.probes = new SimulatedProbes(world, this.cloudPods, kind, (process) => this.cutOff.has(process));
   }
 
   /** The provider of one process. */
@@ -127,7 +132,7 @@ export class SimulatedCloud {
     };
     const hashOf = (podHash: string): string | undefined => (kind.reportsHash ? podHash : undefined);
     return {
-      capabilities: { initContainers: true, restarts: kind.restarts },
+      capabilities: { initContainers: true, restarts: kind.restarts, ...(kind.probes && { probes: 'node' as const }) },
       createPod: async (pod, options) => {
         await this.#useMaterials(process, pod, options, random);
         const { signal, epoch, podHash, restartCount } = options;
@@ -150,6 +155,15 @@ export class SimulatedCloud {
         const run = (): void => cloudPods.delete(pod.uid, gracePeriodSeconds * 1000, stopMs);
         await this.#call(process, { method: 'deletePod', pod, epoch, signal, run });
       },
+      ...(kind.probes && {
+        killContainer: async (pod, name, { signal, epoch, restartCount, gracePeriodSeconds }) => {
+          const stopMs = Math.min(random.integer(50, 4_000), gracePeriodSeconds * 1000);
+          const run = (): void => void this.#world.at(stopMs, () => cloudPods.kill(pod.uid, name, restartCount));
+          const called = this.#call(process, { method: 'killContainer', pod, epoch, signal, run });
+          this.onKill(process, this.calls.at(-1)!, name, restartCount);
+          await called;
+        },
+      }),
       ...(kind.gets && {
         getPod: async (pod, { signal, epoch }) => {
           const run = (): ProviderPod | undefined => copyOf(cloudPods.pods.get(pod.uid));
@@ -158,6 +172,7 @@ export class SimulatedCloud {
         },
       }),
       listPods: async ({ signal }) => {
+        this.onList(process);
         const run = (): ProviderPod[] => this.#list();
         const found = await this.#call(process, { method: 'listPods', pod: undefined, epoch: 0, signal, run });
         isIncomplete = !isIncomplete && found.length > 0 && this.#strikes('incomplete');
@@ -184,8 +199,13 @@ export class SimulatedCloud {
           this.#stream(process, 'logs', pod, options);
           return (async function* (): AsyncGenerator<Uint8Array> {})();
         },
-        exec: async (pod, _name, _command, _io, options) => this.#stream(process, 'exec', pod, options),
-        attach: async (pod, _name, _io, options) => void this.#stream(process, 'attach', pod, options),
+        exec: async (pod, container, [what, probeType, timeoutSeconds], _io, options) => {
+          this.#stream(process, 'exec', pod, options);
+          if (what !== 'probe') return 0;
+          const probe = { probeType: probeType as ProbeType, timeoutMs: 1000 * Number(timeoutSeconds) };
+          return this.probes.run({ process, pod, container, ...probe, signal: options.signal });
+        },
+        attach: async (pod, _name, _io, options) => this.#stream(process, 'attach', pod, options),
         portForward: async (pod, _port, stream, options) => {
           this.#stream(process, 'portForward', pod, options);
           stream.destroy();
@@ -208,7 +228,7 @@ export class SimulatedCloud {
     what: string,
     { nodeName }: ProviderPodReference,
     { epoch }: ProviderCallOptions,
-  ): number {
+  ): void {
     this.#world.count(`cloud: ${what}`);
     const last = this.#epochs.get(nodeName);
     if (last !== undefined && epoch < last.epoch)
@@ -216,7 +236,6 @@ export class SimulatedCloud {
         'clients reach pods by the owner of their node only',
         `${process.name} ${what} ${nodeName} ${epoch} after ${last.epoch}`,
       );
-    return 0;
   }
 
   /** Of those who have been told to end it. */
@@ -251,6 +270,12 @@ export class SimulatedCloud {
 
   /** A creation is sent. */
   onCreate: (process: SimulatedProcess, pod: ValidPod, restartCount: number) => void = () => {};
+
+  /** A container is to be killed: the call has just been sent. */
+  onKill: (process: SimulatedProcess, call: CloudCall, name: string, restartCount: number) => void = () => {};
+
+  /** A list is asked for. */
+  onList: (process: SimulatedProcess) => void = () => {};
 
   /** A deletion has arrived. */
   onDelete: (process: SimulatedProcess, uid: string, pod: ProviderPod | undefined) => void = () => {};

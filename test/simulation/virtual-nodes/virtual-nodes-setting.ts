@@ -1,4 +1,5 @@
 import { podHash } from '../../../src/virtual-nodes/pods/pod-hash.ts';
+import type { VirtualNode } from '../../../src/virtual-nodes/index.ts';
 import { checkTerminalIsFinal, differenceTo } from '../../chaos/invariants.ts';
 import type { Random } from '../../chaos/random.ts';
 import { finalizer, podNames } from '../../chaos/users.ts';
@@ -23,11 +24,13 @@ import {
   uidOf,
   versionOf,
 } from './check-replicas.ts';
-import { askKubelet } from './kubelet-clients.ts';
+import { askKubelet, readPages } from './kubelet-clients.ts';
 import { isMemberLease, ServedLeases } from './served-leases.ts';
+import { ProbeChecks } from './check-probes.ts';
 import { checkRestartCounts, RestartChecks } from './check-restarts.ts';
 import { ReplicaProcess, type ReplicaOptions } from './replica-process.ts';
 import { type CloudFaults, noCloudFaults, SimulatedCloud } from './simulated-cloud.ts';
+import { probeCommand, probeTypes } from './simulated-probes.ts';
 
 const namespace = 'default';
 /** Of a bad cloud. */
@@ -41,6 +44,8 @@ const settleMs = 600_000;
 /** How long nodes may have no owner, or two replicas may take to notice each other, beside the duration of a Lease. */
 const takeoverMs = 45_000;
 const stopMs = 60_000;
+/** Probes that fail, and a container that is killed, and starts; a node may be taken by another replica besides. */
+const probedMs = 150_000;
 const ownersCheckMs = 250;
 /** Of the duration of a Lease. */
 const renewDeadline = 2 / 3;
@@ -70,12 +75,14 @@ class VirtualNodesSimulation {
   readonly #users: PodUsers;
   readonly #served: ServedLeases;
   readonly #listeners: SignalListeners;
+  readonly #probeChecks: ProbeChecks;
   readonly #nodeNames: readonly string[];
   readonly #options: ReplicaOptions;
   /** How many replicas run at a time. */
   readonly #count: number;
   #replicas: ReplicaProcess[] = [];
-  #started = 0;
+  /** All that there were. */
+  readonly #started: ReplicaProcess[] = [];
   #isDisturbed = true;
   readonly #stopping = new Set<Promise<void>>();
   /** By UID, the node of each pod that there was. */
@@ -84,6 +91,7 @@ class VirtualNodesSimulation {
   constructor(world: World, listeners: SignalListeners) {
     this.#world = world;
     this.#listeners = listeners;
+    this.#probeChecks = new ProbeChecks(world);
     this.#random = world.random.fork('virtual nodes setting');
     const random = this.#random;
     this.#nodeNames = Array.from({ length: random.pick([1, 2, 3, 5]) }, (_, i) => `vn-${i}`);
@@ -93,18 +101,21 @@ class VirtualNodesSimulation {
     this.#cluster.server.pods.subscribe(({ pod: { metadata, spec } }) =>
       this.#nodeOf.set(metadata!.uid!, spec?.nodeName ?? ''),
     );
-    this.#cloud = new SimulatedCloud(world, {
+    const kind = {
       updates: random.chance(0.8),
       gets: random.chance(0.5),
       notifies: random.chance(0.4),
       reportsHash: random.chance(0.7),
       losesPods: random.chance(0.3),
-      restarts: random.fork('restarts').chance(0.4) ? 'node' : undefined,
+      restarts: random.fork('restarts').chance(0.4) ? ('node' as const) : undefined,
       lagMs: random.chance(0.3) ? random.integer(100, 1_500) : 0,
       heedsSignals: random.chance(0.7),
       needsMaterials: random.chance(0.5),
       streams: random.chance(0.5),
-    });
+    } as const;
+    // It runs commands.
+    const probes = kind.streams && random.fork('probes').chance(0.5);
+    this.#cloud = new SimulatedCloud(world, { ...kind, probes });
     const hasReplicas = random.chance(0.85);
     this.#count = hasReplicas ? random.pick([1, 2, 3, 3]) : 1;
     this.#options = {
@@ -135,11 +146,23 @@ class VirtualNodesSimulation {
     };
     const { cloudPods, kind } = this.#cloud;
     const restartChecks = new RestartChecks(world, cloudPods.runs);
-    if (kind.restarts === 'node')
+    const nodeOf = (process: SimulatedProcess, nodeName: string): VirtualNode | undefined =>
+      this.#started.find((replica) => replica.process === process)?.nodes.node(nodeName);
+    this.#cloud.probes.onProbe = (call) => this.#probeChecks.sent(nodeOf(call.process, call.pod.nodeName), call);
+    this.#cloud.onKill = (process, call, name, restartCount) =>
+      this.#probeChecks.killed(nodeOf(process, call.nodeName!), name, restartCount, call);
+    if (kind.restarts === 'node') {
       this.#cloud.onCreate = (process, pod, restartCount) => {
-        const node = this.#replicas.find((replica) => replica.process === process)?.nodes.node(pod.spec!.nodeName!);
+        const node = nodeOf(process, pod.spec!.nodeName!);
         if (node !== undefined) restartChecks.check(node, pod, restartCount);
       };
+      this.#cloud.onList = (process) => {
+        for (const nodeName of this.#nodeNames) {
+          const node = nodeOf(process, nodeName);
+          if (node !== undefined) restartChecks.checkStatuses(node);
+        }
+      };
+    }
     this.#cloud.onDelete = (process, uid, pod) => {
       if (pod?.state !== 'stopped') this.#checkDeletion(process, uid);
     };
@@ -175,13 +198,14 @@ class VirtualNodesSimulation {
     this.#users.release(random.fork('release'));
     this.#cloud.cloudPods.isQuiet = true;
     await world.until('everything settles', settleMs, () => this.#difference(), 1_000);
+    if (kind.probes) await this.#checkProbes(random.fork('unhealthy'));
     await this.#checkQuiet();
     await Promise.all(this.#replicas.map((replica) => this.#stop(replica, true)));
     this.#checkHistory();
   }
 
   #start(): ReplicaProcess {
-    const number = ++this.#started;
+    const number = this.#started.length + 1;
     const random = this.#random.fork(`replica ${number}`);
     const started = new ReplicaProcess(this.#world, this.#cluster, this.#cloud, {
       ...this.#options,
@@ -190,9 +214,11 @@ class VirtualNodesSimulation {
       rate: random.pick([1, 1, 1.002, 0.998]),
       nodeNames: this.#nodeNames,
       onLog: (level, message, fields) => this.#onLog(started, level, message, fields),
+      onStatus: (...change) => this.#probeChecks.changed(...change),
     });
     started.process.wallOffsetMs = random.chance(0.5) ? random.integer(-maxWallOffsetMs, maxWallOffsetMs) : 0;
     this.#replicas.push(started);
+    this.#started.push(started);
     this.#world.count('start');
     this.#world.note(started.process.name, 'start');
     started.start();
@@ -430,6 +456,7 @@ class VirtualNodesSimulation {
       const index = random.integer(0, 10);
       const replica = this.#replicas[index % this.#replicas.length];
       if (replica === undefined || replica.isStopped || replica.process.isPaused) continue;
+      readPages(replica.nodes, replica.process.clock.now());
       await askKubelet(replica.nodes, random);
     }
   }
@@ -465,9 +492,11 @@ class VirtualNodesSimulation {
   // Users
 
   #makePod(name: string, random: Random): Json {
+    const probes = this.#cloud.kind.probes ? random.fork('probes') : undefined;
     const containers = Array.from({ length: random.integer(1, 3) }, (_, i) => ({
       name: `c${i}`,
       image: 'i:1',
+      ...(probes !== undefined && makeProbes(probes)),
       ...(i === 0 &&
         random.chance(0.3) && { env: [{ name: 'KEY', valueFrom: { secretKeyRef: { name: 'secret', key: 'key' } } }] }),
     }));
@@ -638,6 +667,15 @@ class VirtualNodesSimulation {
       if (reported === undefined) return `${where} is not in the cloud`;
       if (reported.state !== 'running') return `${where} does not run`;
       if (versionOf(status.message) !== cloudPod!.version) return `${where} is at v${cloudPod!.version}`;
+      const unlike = this.#unlikeItsProbes(node, spec, uid, status);
+      if (unlike !== undefined) return `${where}: ${unlike}`;
+      const { restartCount = 0 } = reported;
+      if (
+        status.containerStatuses.some(
+          (container: Json) => container.state.running && container.restartCount < restartCount,
+        )
+      )
+        return `${where}: it has been started again ${restartCount} times`;
       const cached = node.statusManager.getPodStatus(uid);
       const difference = cached === undefined ? 'nothing is cached' : differenceTo(cached, status);
       if (difference !== undefined) return `${where}: ${difference}`;
@@ -651,6 +689,55 @@ class VirtualNodesSimulation {
       if (!exists && reported.state !== 'stopped') return `${reported.name} ${reported.uid} is in the cloud only`;
     }
     return undefined;
+  }
+
+  /** Whether a status that the API server shows differs from what the probes of a pod must have shown by now. */
+  #unlikeItsProbes(node: VirtualNode, spec: Json, uid: string, { containerStatuses }: Json): string | undefined {
+    const { cloudPods, kind, probes } = this.#cloud;
+    if (!kind.probes) return undefined;
+    for (const status of containerStatuses ?? []) {
+      const { name, state, started, ready } = status;
+      const run = cloudPods.runOf(uid, name);
+      if (run === undefined || state.running === undefined) continue;
+      if (this.#probeChecks.mustKill(node, uid, status) || probes.isUnhealthy(run, 'liveness'))
+        return `${name} is to be killed`;
+      if (started !== true) return `${name} has not started`;
+      const isProbed = spec.containers.find((container: Json) => container.name === name)?.readinessProbe != null;
+      if (isProbed && ready === probes.isUnhealthy(run, 'readiness')) return `${name} is ${ready ? '' : 'not '}ready`;
+    }
+    return undefined;
+  }
+
+  /** While all else works, some containers become unready, and ready again, and others are killed and run again. */
+  async #checkProbes(random: Random): Promise<void> {
+    const { cloudPods, probes } = this.#cloud;
+    const unready: string[] = [];
+    for (const { metadata, spec } of this.#cluster.pods.values()) {
+      for (const { name, readinessProbe, livenessProbe } of spec.containers) {
+        const run = cloudPods.runOf(metadata.uid, name);
+        const health = random.pick(['fails', 'hangs'] as const);
+        const types = { readiness: random.chance(0.7), liveness: random.chance(0.3) };
+        if (run === undefined || !this.#world.happens('a container is unhealthy')) continue;
+        if (readinessProbe != null && types.readiness) {
+          probes.setUnhealthy(run, 'readiness', health);
+          unready.push(run);
+        }
+        if (livenessProbe != null && types.liveness) probes.setUnhealthy(run, 'liveness', health);
+      }
+    }
+    const follow = (): Promise<boolean> =>
+      this.#world.until('the API server shows what the probes have shown', probedMs, () => {
+        for (const { metadata, spec, status = {} } of this.#cluster.pods.values()) {
+          const node = this.#ownersOf(spec.nodeName)[0]?.nodes.node(spec.nodeName);
+          const unlike = node && this.#unlikeItsProbes(node, spec, metadata.uid, status);
+          if (unlike !== undefined) return `${metadata.name} ${metadata.uid}: ${unlike}: ${JSON.stringify(status)}`;
+        }
+        return undefined;
+      });
+    await follow();
+    for (const run of unready) probes.setUnhealthy(run, 'readiness', undefined);
+    await follow();
+    await this.#world.until('everything settles', settleMs, () => this.#difference(), 1_000);
   }
 
   async #checkQuiet(): Promise<void> {
@@ -724,7 +811,7 @@ class VirtualNodesSimulation {
     const { lagMs, restarts } = this.#cloud.kind;
     const violations = [
       ...checkTerminalIsFinal(history),
-      ...checkCreations(this.#cloud.calls),
+      ...checkCreations(this.#cloud.calls, history),
       ...checkEpochs(this.#cloud.calls),
       ...checkTurns(this.#cloud.calls, this.#options.callTimeoutMs),
       ...checkDeletes(network.calls, this.#cloud.calls, this.#cloud.cloudPods.runs),
@@ -754,6 +841,23 @@ class VirtualNodesSimulation {
         return [{ invariant: 'no token after the end of a pod', details: `${uid} by ${process.name} at ${sentMs}` }];
       });
   }
+}
+
+function makeProbes(random: Random): Json {
+  const types = probeTypes.filter(() => random.chance(0.5));
+  const probe = (type: (typeof types)[number]): Json => {
+    const timeoutSeconds = random.integer(1, 3);
+    return {
+      exec: { command: probeCommand(type, timeoutSeconds) },
+      timeoutSeconds,
+      periodSeconds: random.integer(1, 5),
+      failureThreshold: random.integer(1, 3),
+      ...(type === 'readiness' && { successThreshold: random.integer(1, 2) }),
+      ...(random.chance(0.3) && { initialDelaySeconds: random.integer(1, 5) }),
+      ...(type !== 'readiness' && random.chance(0.3) && { terminationGracePeriodSeconds: random.integer(1, 5) }),
+    };
+  };
+  return Object.fromEntries(types.map((type) => [`${type}Probe`, probe(type)]));
 }
 
 /** By then, a process has noticed that a pod is gone, unless its watch is stalled. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   type BackOffCause,
-  type BackOffEntry,
+  type PodBackOff,
   type BackOffReason,
   nextBackOff,
   remainingWaitMs,
@@ -10,18 +10,18 @@ import {
 
 /** The back-off entries of pods by UID. */
 class BackOff {
-  readonly #entries = new Map<string, BackOffEntry | undefined>();
+  readonly #entries = new Map<string, PodBackOff | undefined>();
   readonly #random: () => number;
 
   constructor(random: () => number) {
     this.#random = random;
   }
 
-  get(uid: string): BackOffEntry | undefined {
+  get(uid: string): PodBackOff | undefined {
     return this.#entries.get(uid);
   }
 
-  add(uid: string, cause: BackOffCause, nowMs: number): BackOffEntry {
+  add(uid: string, cause: BackOffCause, nowMs: number): PodBackOff {
     const entry = nextBackOff(this.get(uid), cause, nowMs, this.#random);
     this.#entries.set(uid, entry);
     return entry;

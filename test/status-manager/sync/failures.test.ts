@@ -410,6 +410,25 @@ describe('throttling', () => {
     expect(h.clock.pendingTimers).toBe(0);
   });
 
+  it('a full batch that finds nothing to send does not end Retry-After: the next version waits for it', async () => {
+    const h = new SyncHarness({ syncPeriodMs: 10 * second });
+    const pod = h.addPod(podOf('a', { deletionTimestamp: '2026-01-02T03:04:05Z' }));
+    h.client.fail({ verb: 'delete' }, http(503, { retryAfterMs: minute }));
+    h.manager.start();
+    h.manager.terminatePod(pod);
+    await h.settle();
+    expect(h.takeRequests()).toEqual(['get a', 'patch a', 'delete a']);
+    h.podManager.removePod(pod);
+    await h.clock.advanceAsync(10 * second);
+    h.podManager.addPod(pod);
+    h.manager.setPodStatus(pod, { phase: 'Failed', message: 'late' });
+    await h.clock.advanceAsync(50 * second - 1);
+    expect(h.takeRequests()).toEqual([]);
+    await h.clock.advanceAsync(1);
+    expect(h.takeRequests()).toContain('delete a');
+    await h.manager.stop();
+  });
+
   it('a pod that always gets 503, without Retry-After, does not stop the others', async () => {
     const h = new SyncHarness();
     h.addPods('a', 'b');

@@ -69,7 +69,7 @@ describe('the same body three times for the same version', () => {
     await h.clock.advanceAsync(65_000);
     expect(h.inspect('a')).toMatchObject({
       unsentSince: '2026-01-02T03:04:35Z',
-      waitingFor: { kind: 'back-off', class: 'hot-loop' },
+      waitingFor: { kind: 'hot-loop', fields: ['message'] },
     });
     expect(h.metrics.statusGauges()).toMatchObject({ unsentStatuses: 1, oldestUnsentAgeSeconds: 35 });
     h.set('a', '');
@@ -92,7 +92,7 @@ describe('the same body three times for the same version', () => {
     expect(patchSeconds(h).at(-1)).toBe(35);
     expect(h.inspect('a').lastError).toBeUndefined();
     await h.clock.advanceAsync(60_000);
-    expect(h.inspect('a').waitingFor).toMatchObject({ class: 'hot-loop' });
+    expect(h.inspect('a').waitingFor).toMatchObject({ kind: 'hot-loop' });
     // Nothing has been kept since the first line.
     expect(h.logger.warnings).toHaveLength(1);
     await h.manager.stop();

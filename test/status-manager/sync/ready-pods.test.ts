@@ -9,7 +9,7 @@ class Queue {
   readonly #records = new Map<string, PodRecord>();
 
   get size(): number {
-    return this.#queue.size;
+    return [...this.#records.values()].filter(({ readySinceMs }) => readySinceMs !== undefined).length;
   }
 
   add(uid: string, isUrgent: boolean, nowMs: number): void {

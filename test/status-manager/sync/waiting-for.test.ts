@@ -38,6 +38,27 @@ describe('waitingFor', () => {
     await h.manager.stop();
   });
 
+  it('mirror-pod: it is gone since the last try, which has failed, so no other follows', async () => {
+    const h = new SyncHarness();
+    const annotations = { 'kubernetes.io/config.mirror': 'h', 'kubernetes.io/config.source': 'file' };
+    const mirror = {
+      ...podOf('static', { annotations }),
+      metadata: { ...staticPod.metadata, uid: 'mirror', annotations },
+    };
+    h.podManager.addPod(staticPod);
+    h.podManager.addPod(mirror);
+    h.manager.start();
+    h.client.fail({}, 403);
+    h.set('static', '1');
+    await h.settle();
+    expect(h.inspect('static')).toMatchObject({ waitingFor: { kind: 'back-off' }, nextTryAt: '2026-01-02T03:04:06Z' });
+    h.podManager.removePod(mirror);
+    await h.clock.advanceAsync(60_000);
+    expect(h.inspect('static')).toMatchObject({ waitingFor: { kind: 'mirror-pod', since }, nextTryAt: undefined });
+    expect(h.takeRequests()).toEqual(['get static']);
+    await h.manager.stop();
+  });
+
   it('no-client: statuses are cached only', () => {
     const h = new SyncHarness({ client: undefined });
     h.addPods('a');

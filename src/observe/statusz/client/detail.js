@@ -94,11 +94,10 @@ function showSections(parent, sections) {
  * @param {number} nowMs
  */
 function facts(podUID, pod, nowMs) {
-  const ofPod = columns
+  const rows = columns
     .filter(({ id }) => id !== 'pod')
     .map(({ label, text }) => /** @type {const} */ ([label, pod === undefined ? '' : text(pod, nowMs)]))
     .filter(([, text]) => text !== '');
-  const rows = pod?.nodeName === undefined ? ofPod : [/** @type {const} */ (['Node', pod.nodeName]), ...ofPod];
   return element(
     'dl',
     {},

@@ -56,8 +56,8 @@ const choices = groups.map(({ id, label, has }) => {
   return { id, has, input, number };
 });
 for (const { id, label } of columns) {
-  page.sort.append(element('option', { value: id }, [label]));
-  page.sort.append(element('option', { value: `-${id}` }, [`${label}, descending`]));
+  page.sort.append(element('option', { value: id, class: id }, [label]));
+  page.sort.append(element('option', { value: `-${id}`, class: id }, [`${label}, descending`]));
 }
 
 page.filter.addEventListener('input', () => change({ filter: page.filter.value, page: 0 }));
@@ -149,6 +149,7 @@ function render() {
   const allPods = detail.update(status.pods);
   setText(page.node, nodeName);
   nodes.show(status.nodes);
+  document.body.classList.toggle('with-nodes', status.nodes !== undefined);
   document.title = nodeName === '' ? 'Pod statuses' : `${nodeName}: pod statuses`;
   const lastSuccess =
     lastSuccessfulRequestAt === undefined ? 'none yet' : age(lastSuccessfulRequestAt, nowMs, '', ' ago');

@@ -35,6 +35,7 @@ function hasEnded(phase) {
  */
 export const sortKeys = {
   pod: nameOf,
+  node: ({ nodeName = '' }) => nodeName,
   status: ({ status = '' }) => status,
   ready: ({ ready = '', readyContainers = 0 }) => `${ready} ${readyContainers}`,
   restarts: ({ restarts = '' }) => restarts,
@@ -86,16 +87,21 @@ function textOf(pod) {
 }
 
 /**
+ * Of pods with the same key, those with an error come first.
+ *
  * @param {readonly PodRow[]} pods
  * @param {SortKey} keyOf
  * @param {boolean} isDescending
  */
 function sortPods(pods, keyOf, isDescending) {
-  const keyed = pods.map((pod) => ({ pod, key: keyOf(pod), name: nameOf(pod) }));
+  const keyed = pods.map((pod) => ({
+    ...{ pod, key: keyOf(pod), name: nameOf(pod) },
+    rank: pod.lastError === undefined ? 1 : 0,
+  }));
   const sign = isDescending ? -1 : 1;
   keyed.sort((a, b) => {
     if ((a.key === '') !== (b.key === '')) return a.key === '' ? 1 : -1;
-    return sign * compare(a.key, b.key) || compare(a.name, b.name);
+    return sign * compare(a.key, b.key) || a.rank - b.rank || compare(a.name, b.name);
   });
   return keyed.map(({ pod }) => pod);
 }

@@ -15,6 +15,8 @@ import { age, shortError, waitText } from './words.js';
 /** @type {readonly Column[]} */
 export const columns = [
   { id: 'pod', label: 'Pod', text: nameOf },
+  // Shown on the page of several nodes.
+  { id: 'node', label: 'Node', text: ({ nodeName = '' }) => nodeName },
   { id: 'status', label: 'Status', text: ({ status = '' }) => status },
   { id: 'ready', label: 'Ready', text: readyText },
   { id: 'restarts', label: 'Restarts', text: ({ restarts = '' }) => String(restarts) },

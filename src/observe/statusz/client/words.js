@@ -68,11 +68,13 @@ const waits = {
   turn: 'turn: other pods are in flight',
   syncing: 'nothing: its sync is in progress',
   'back-off': 'back-off',
+  'hot-loop': 'back-off: what is written is undone',
   'pod-deletion-safety': 'containers that could be running',
   'next-batch': 'next batch',
   finalizers: 'finalizers',
   containers: 'containers to stop',
   sandbox: 'sandbox to stop',
+  provider: 'next try of the provider',
 };
 
 /**
@@ -81,6 +83,7 @@ const waits = {
  */
 export function waitText({ waitingFor, nextTryAt }, nowMs) {
   if (waitingFor === undefined) return '';
+  if (waitingFor.kind === 'provider') return `${waits.provider}, failing ${age(waitingFor.since, nowMs, 'for ')}`;
   if (waitingFor.kind === 'finalizers') return `finalizers: ${waitingFor.finalizers.join(', ')}`;
   if ('gracePeriodEndsAt' in waitingFor) {
     const { gracePeriodSeconds, gracePeriodEndsAt } = waitingFor;
@@ -98,7 +101,7 @@ export function waitText({ waitingFor, nextTryAt }, nowMs) {
     parts.push(`to ${verb.toUpperCase()}`);
   }
   const text = parts.join(' ');
-  const isPaused = kind === 'back-off' || kind === 'retry-after';
+  const isPaused = kind === 'back-off' || kind === 'hot-loop' || kind === 'retry-after';
   if (!isPaused || nextTryAt === undefined) return text;
   const remainingMs = Date.parse(nextTryAt) - nowMs;
   return remainingMs < second ? `${text}, next try due` : `${text}, next try in ${duration(remainingMs)}`;
@@ -197,17 +200,10 @@ export function nodesSummary(nodes) {
   return `${total}: ${running} running in this process, ${failing} with a problem`;
 }
 
-/**
- * What is beside the name of a virtual node.
- *
- * @param {NodeRow} node
- */
-export function nodeText({ state, owner, pods, failingPods, problem }) {
-  const parts = [state === 'notOwned' ? 'not owned by this process' : state];
-  if (owner !== undefined) parts.push(`owner ${owner}`);
-  parts.push(`${pods} ${pods === 1 ? 'pod' : 'pods'}`);
-  if (failingPods > 0) parts.push(`${failingPods} failing`);
-  return `${parts.join(', ')}${problem === undefined ? '' : `: ${problem}`}`;
+/** @param {NodeRow} node */
+export function nodeState({ state, owner }) {
+  if (state !== 'notOwned') return state;
+  return owner === undefined ? 'not owned' : 'in another process';
 }
 
 /** @type {Readonly<Record<Exclude<StatusDocument['state'], 'running'>, string>>} */

@@ -3,7 +3,7 @@ import type { Lease } from '../../node/index.ts';
 import { epochOf } from './observed-leases.ts';
 import type { OwnedNode } from './node-ownership-options.ts';
 
-export interface OwnershipOptions {
+export interface LeaseOwnershipOptions {
   readonly nodeName: string;
   /** The node's Lease, as this process has written it. */
   readonly lease: Lease;
@@ -16,7 +16,7 @@ export interface OwnershipOptions {
 }
 
 /** The ownership of a node, from the write of its Lease until `onLost` has ended. */
-export class Ownership implements OwnedNode {
+export class LeaseOwnership implements OwnedNode {
   readonly nodeName: string;
   readonly epoch: number;
   readonly lease: Lease;
@@ -29,7 +29,7 @@ export class Ownership implements OwnedNode {
   readonly #abort = new AbortController();
   readonly #isMember: () => boolean;
 
-  constructor({ nodeName, lease, acquiredMs, insteadOf, isMember }: OwnershipOptions) {
+  constructor({ nodeName, lease, acquiredMs, insteadOf, isMember }: LeaseOwnershipOptions) {
     this.nodeName = nodeName;
     this.epoch = epochOf(lease);
     this.lease = lease;

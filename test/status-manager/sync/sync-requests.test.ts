@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { APIError } from '../../../src/kube/client/api-error.ts';
 import type { PodClient, RequestOptions } from '../../../src/kube/client/pod-client.ts';
-import { PodRequests, RequestFailure, type RequestingSync } from '../../../src/status-manager/sync/pod-requests.ts';
+import { SyncRequests, RequestFailure, type RequestingSync } from '../../../src/status-manager/sync/sync-requests.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
 import type { Pod } from '../../../src/kube/objects/types.ts';
 import { Tracing } from '../../../src/status-manager/tracing.ts';
@@ -49,7 +49,7 @@ function syncOf(signal: AbortSignal): RequestingSync {
   return { signal, enter: () => {} };
 }
 
-type Send = (requests: PodRequests, signal: AbortSignal) => Promise<Pod | void>;
+type Send = (requests: SyncRequests, signal: AbortSignal) => Promise<Pod | void>;
 
 const verbs: readonly [string, Send][] = [
   ['get', (requests, signal) => requests.get(reference, syncOf(signal))],
@@ -66,7 +66,7 @@ function setUp() {
   const client = new DeafClient();
   const metrics = new RecordingMetrics();
   const controller = new AbortController();
-  const requests = new PodRequests({ client, clock, metrics, requestTimeoutMs, tracing: new Tracing() });
+  const requests = new SyncRequests({ client, clock, metrics, requestTimeoutMs, tracing: new Tracing() });
   /** What a request has hung up somewhere. */
   const leftOvers = () => ({
     listeners: getEventListeners(controller.signal, 'abort').length,

@@ -12,7 +12,7 @@ export interface ContainerFolders {
 }
 
 /** The files that a run of a container needs before it is created. */
-export interface ContainerFiles {
+export interface PreparedContainerFiles {
   /** The restart count that follows from the logs of earlier runs. */
   readonly nextRun: number;
   readonly terminationMessageMounts: readonly CRIRequest<'Mount'>[];
@@ -28,7 +28,7 @@ export async function makeContainerFiles(
   pod: ValidPod,
   container: KubeObject<'Container'>,
   { rootDirectory, podLogsDirectory }: ContainerFolders,
-): Promise<ContainerFiles> {
+): Promise<PreparedContainerFiles> {
   const logs = buildContainerLogsDirectory(podLogsDirectory, pod, container.name);
   const [nextRun, terminationMessageMounts] = await Promise.all([
     calcRestartCountByLogDir(files, logs),

@@ -29,7 +29,7 @@ const maxQueuedMs = 600_000;
 /** The sync that makes a request: its signal aborts the request, and it is told what the request waits for. */
 export type RequestingSync = Pick<PodSync, 'enter' | 'signal'>;
 
-export interface PodRequestsOptions extends Pick<
+export interface SyncRequestsOptions extends Pick<
   SyncPorts,
   'client' | 'clock' | 'metrics' | 'requestTimeoutMs' | 'tracing'
 > {
@@ -57,11 +57,11 @@ export class RequestFailure extends Error {
  * The three requests of a sync, with deadline, metrics and failure classification. They reject only
  * with a `RequestFailure`, or with the signal's reason if it was aborted before the request.
  */
-export class PodRequests {
-  readonly #options: PodRequestsOptions;
+export class SyncRequests {
+  readonly #options: SyncRequestsOptions;
   #lastSuccessMs: number | undefined;
 
-  constructor(options: PodRequestsOptions) {
+  constructor(options: SyncRequestsOptions) {
     this.#options = options;
   }
 
