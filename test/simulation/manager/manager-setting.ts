@@ -33,6 +33,8 @@ import { isMirror, podUIDOf, StaticPods } from './static-pods.ts';
 
 /** How long everything works before a status must be prompt, and for how long then. */
 const recoveryMs = 45_000;
+/** The same for a status whose request was sent before: it may hang until its deadline, and the back-off of the outage follows. */
+const lostRequestMs = 60_000;
 const healthyMs = 30_000;
 /** For how long the API server may not have a pod's newest status while everything works. */
 const promptMs = 2_000;
@@ -622,7 +624,9 @@ class ManagerSimulation {
     // Its mirror pod may not exist.
     if (this.#static.pods.some(({ metadata }) => metadata?.uid === podUID)) return;
     if (this.#healthySinceMs === undefined || this.#current.options.manager.qps !== undefined) return;
-    const tookMs = this.#world.nowMs - Math.max(behindSinceMs, this.#healthySinceMs);
+    const worksSinceMs = this.#healthySinceMs - recoveryMs;
+    const promptFromMs = behindSinceMs < worksSinceMs ? worksSinceMs + lostRequestMs : this.#healthySinceMs;
+    const tookMs = this.#world.nowMs - Math.max(behindSinceMs, promptFromMs);
     if (tookMs > promptMs)
       this.#world.violate('a status is prompt while everything works', `${podUID} is behind for ${tookMs} ms`);
   }
