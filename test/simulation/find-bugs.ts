@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { transformSync } from '@swc/core';
+import { InvalidArgumentError } from 'commander';
 import { repository } from '../support/repository.ts';
 import { plant, type PlantedBug, readPlantedBugs } from './planted-bug.ts';
 
@@ -12,6 +13,20 @@ const copiesFolder = join(repository, 'dist', '.bugs');
 
 /** Where each bug was found last, by name: setting, seed, and what it violates. Written by `findBugs`. */
 const tablePath = join(bugsFolder, 'found.json');
+
+/**
+ * For commander: the names of an argument, separated by commas, after those of earlier ones.
+ * @throws InvalidArgumentError that names what is no bug
+ */
+export function readBugNames(text: string, earlier: true | readonly string[] = []): string[] {
+  const known = readPlantedBugs(bugsFolder).map(({ name }) => name);
+  const names = text.replace(/,$/, '').split(',');
+  const unknown = names.filter((name) => !known.includes(name));
+  if (unknown.length > 0) {
+    throw new InvalidArgumentError(`test/simulation/bugs has no ${unknown.map((name) => `${name}.patch`).join(', ')}.`);
+  }
+  return [...(earlier === true ? [] : earlier), ...names];
+}
 
 /**
  * Runs the seeds with one bug after the other in a copy of the library, until one fails, and writes `found.json`.

@@ -1,7 +1,7 @@
 import '../support/ignore-closed-output.ts';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { runWithCoverage } from './coverage.ts';
-import { checkFoundBugs, findBugs } from './find-bugs.ts';
+import { checkFoundBugs, findBugs, readBugNames } from './find-bugs.ts';
 import { exitAfterUsage } from '../support/exit-after-usage.ts';
 import { checkSameHistory, runSeed, type SeedResult, shrink } from './run-seed.ts';
 import type { Setting } from './setting.ts';
@@ -58,7 +58,8 @@ const program = new Command('npm run simulate --')
   )
   .option(
     '--bugs [names...]',
-    'with bugs put into the library, tell which seed finds each: those of test/simulation/bugs',
+    'with bugs put into the library, tell which seed finds each: those of test/simulation/bugs; names are separated by spaces or commas',
+    readBugNames,
   )
   .option('--again', 'with --bugs, run only the seed that found each last, and say which no longer does', false)
   .addHelpText('after', '\nExit code: 0 no violations, 1 some violations or a bug that is not found, 2 wrong usage.')

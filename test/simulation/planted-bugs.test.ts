@@ -1,7 +1,9 @@
-import { readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { repository } from '../support/repository.ts';
+import { readBugNames } from './find-bugs.ts';
 import { plant, readPlantedBug, readPlantedBugs } from './planted-bug.ts';
 import { settings } from './settings.ts';
 
@@ -57,5 +59,28 @@ describe('a patch', () => {
 
   it('is refused without a setting', () => {
     expect(() => readPlantedBug('a-bug', patch.replace('Setting: manager', ''))).toThrow('does not name its setting');
+  });
+});
+
+describe('the names of --bugs', () => {
+  const [first, second, third] = bugs.map(({ name }) => name) as [string, string, string];
+
+  it.each([
+    { what: 'a space', args: [first, second] },
+    { what: 'a comma', args: [`${first},${second}`] },
+    { what: 'a comma and a space', args: [`${first},`, second] },
+  ])('are separated by $what', ({ args }) => {
+    expect(args.reduce<string[] | undefined>((names, arg) => readBugNames(arg, names), undefined)).toEqual([
+      first,
+      second,
+    ]);
+  });
+
+  const main = join(repository, 'dist/test/simulation/main.js');
+  it.skipIf(!existsSync(main))('are refused with those that are unknown, exit code 2 (after `npm run build`)', () => {
+    const args = [main, '--bugs', `${first},a`, third, '--again'];
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+    expect(stderr).toContain('test/simulation/bugs has no a.patch');
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
   });
 });
