@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Clock, Timer } from '../shared/clock.ts';
+import { FailureLog, type FailureLogOptions } from '../shared/failure-log.ts';
 
 /** Sends a signal to all processes of a group. A group that has ended is ignored. */
 export function signalProcessGroup(pgid: number, signal: NodeJS.Signals): void {
@@ -35,11 +36,16 @@ const retryMs = 1000;
 export class ProcessGroupGuard {
   readonly #groups = new Set<number>();
   readonly #clock: Pick<Clock, 'afterFunc'>;
+  readonly #starts: FailureLog;
   #guard: ChildProcess | undefined;
   #retry: Timer | undefined;
 
-  constructor(clock: Pick<Clock, 'afterFunc'>) {
+  /** @param what is killed, for the log */
+  constructor(what: string, { clock, logger }: { clock: Clock } & Pick<FailureLogOptions, 'logger'>) {
     this.#clock = clock;
+    const shell = `The shell that kills ${what} when this process ends`;
+    const messages = { failed: `${shell} cannot be started`, recovered: `${shell} runs again` };
+    this.#starts = new FailureLog({ clock, logger, what: messages });
   }
 
   /** Ensures that the group does not outlive this process. */
@@ -76,8 +82,11 @@ export class ProcessGroupGuard {
       if (this.#groups.size > 0) this.#start();
     };
     guard.stdin?.on('error', () => {}); // it was killed: `exit` follows
-    guard.on('error', () => {
-      if (this.#guard === guard) this.#retry = this.#clock.afterFunc(retryMs, startAgain); // it could not be started
+    guard.on('spawn', () => this.#starts.succeeded());
+    guard.on('error', (error) => {
+      if (this.#guard !== guard) return;
+      this.#starts.failed(error);
+      this.#retry = this.#clock.afterFunc(retryMs, startAgain);
     });
     guard.on('exit', startAgain);
     for (const pgid of this.#groups) guard.stdin?.write(`+ ${pgid}\n`);

@@ -95,7 +95,7 @@ export class ProcessContainerRuntime implements ProcessRuntime {
     this.#lock = lock;
     this.#directory = parts.directory;
     this.#clock = parts.clock;
-    this.#guard = new ProcessGroupGuard(parts.clock);
+    this.#guard = new ProcessGroupGuard('commands in containers', parts);
   }
 
   async close(): Promise<void> {

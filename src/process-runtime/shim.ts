@@ -5,7 +5,7 @@
  * socket closes, they know that the container has ended. A connection on which an agent first sends the number of a standard
  * stream becomes that stream.
  *
- * It must not import the index of node/, because each container would load all of it.
+ * It must not import a package or the index of node/, because each container would load all of it.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -23,6 +23,8 @@ import { createServer, type Socket } from 'node:net';
 import { constants } from 'node:os';
 import { createInterface } from 'node:readline';
 import { sleep, systemClock } from '../shared/clock.ts';
+import type { LogFunction } from '../shared/logger.ts';
+import { timeFromEpochMs } from '../shared/time.ts';
 import { type ContainerConfigFile, type ContainerExit, ContainerFiles } from './container-files.ts';
 import { CRILog } from './cri-log.ts';
 import { ProcessGroupGuard, signalProcessGroup } from './process-group.ts';
@@ -44,6 +46,17 @@ const startedLine = 'started\n';
 
 const pause = (ms: number): Promise<void> => sleep(systemClock, ms, new AbortController().signal);
 
+/** Its file may be on a full disk. */
+function writeError(text: string): void {
+  try {
+    writeSync(2, text);
+  } catch {}
+}
+
+/** Writes JSON to `shim.log`, without pino, which each container would have to load. */
+const log: LogFunction = (fields, message) =>
+  writeError(`${JSON.stringify({ time: timeFromEpochMs(systemClock.now()), ...fields, msg: message })}\n`);
+
 /** Tells the agent that waits for the start; an empty message means success. The agent may be dead by now. */
 function reportStart(message: string): void {
   try {
@@ -63,9 +76,7 @@ async function recordExit(files: ContainerFiles, exit: ContainerExit): Promise<v
       return files.writeExit(shown);
     } catch (error) {
       const reason = `cannot record the exit: ${String(error)}\n`;
-      try {
-        writeSync(2, reason);
-      } catch {} // its file is on the same disk
+      writeError(reason);
       shown = { ...exit, message: reason };
       try {
         files.removeEnvironment();
@@ -111,7 +122,10 @@ function startErrorMessage(
 class Shim {
   readonly #files: ContainerFiles;
   readonly #config: ContainerConfigFile;
-  readonly #guard = new ProcessGroupGuard(systemClock);
+  readonly #guard = new ProcessGroupGuard('the container', {
+    clock: systemClock,
+    logger: { info: log, warn: log, error: log },
+  });
   readonly #agents = new Set<Socket>();
   readonly #streams = new Map<Socket, StandardStream>();
   #child: ChildProcess | undefined;

@@ -10,7 +10,7 @@ const maxReasons = 8;
 type Level = 'info' | 'warn' | 'error';
 
 export interface FailureLogOptions {
-  readonly logger: Logger;
+  readonly logger: Pick<Logger, Level>;
   readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
   /** The operation, for example `Renewing the node Lease`, or both messages. */
   readonly what: string | { readonly failed: string; readonly recovered: string };

@@ -1,5 +1,3 @@
-import { pino } from 'pino';
-
 /** One level of a pino-shaped logger: structured fields, then a constant message. */
 export type LogFunction = (fields: object, message: string) => void;
 
@@ -10,11 +8,6 @@ export interface Logger {
   info: LogFunction;
   warn: LogFunction;
   error: LogFunction;
-}
-
-/** The default logger: pino on stdout at level `warn`. */
-export function defaultLogger(): Logger {
-  return pino({ name: 'kubelet-status-manager', level: 'warn' });
 }
 
 /**

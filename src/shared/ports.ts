@@ -1,7 +1,8 @@
+import { pino } from 'pino';
 import { type Clock, type ClockLike, systemClock } from './clock.ts';
 import { refuseOption } from './errors.ts';
 import { guarded, tryCall } from './guarded.ts';
-import { defaultLogger, type Logger, thrownFields } from './logger.ts';
+import { type Logger, thrownFields } from './logger.ts';
 import { systemRandom } from './entropy.ts';
 
 /*
@@ -16,9 +17,10 @@ import { systemRandom } from './entropy.ts';
 
 const logMethods = ['trace', 'debug', 'info', 'warn', 'error'] as const satisfies readonly (keyof Logger)[];
 
-/** Default: pino at level `warn`. @throws StatusManagerError INVALID_OPTION when none of its methods is there */
+/** Default: pino on stdout at level `warn`. @throws StatusManagerError INVALID_OPTION when none of its methods is there */
 export function resolveLogger(logger: Partial<Logger> | undefined): Logger {
-  return guarded(checkPartialPort('logger', logger, logMethods) ?? defaultLogger(), logMethods, () => {});
+  const port = checkPartialPort('logger', logger, logMethods);
+  return guarded(port ?? pino({ name: 'kubelet-status-manager', level: 'warn' }), logMethods, () => {});
 }
 
 /** Default: the system clock. @throws StatusManagerError INVALID_OPTION */
