@@ -19,6 +19,11 @@ export interface Summary {
 /** A sample is kept for this long, so that frequent requests do not make the average jump. Source: kubelet eviction manager */
 const samplePeriodMs = 10_000;
 
+/** A sample of a pod that the runtime has not listed for longer is forgotten. Source: kubelet `defaultCachePeriod` */
+const unlistedPeriodMs = 600_000;
+/** The maximum number of samples that the last list of the runtime has not renewed. */
+const maxUnlisted = 10_000;
+
 interface Sample {
   readonly timeMs: number;
   readonly nanoseconds: number;
@@ -28,8 +33,8 @@ interface Sample {
 /** Source: kubelet `summaryProviderImpl`. */
 export class SummaryProvider {
   readonly #context: KubeletAPIContext;
-  /** Node, pod or container → its CPU time at an earlier request. */
-  #samples = new Map<string, Sample>();
+  /** Node, pod or container → its CPU time at an earlier request, and when it was last listed. In the order of the latter. */
+  readonly #samples = new Map<string, { readonly sample: Sample; readonly listedAtMs: number }>();
 
   constructor(context: KubeletAPIContext) {
     this.#context = context;
@@ -51,16 +56,19 @@ export class SummaryProvider {
     pods: readonly PodStats[],
     runtime: ImageFsStats | undefined,
   ): Summary {
-    const samples = new Map<string, Sample>();
     const nowMs = this.#context.clock.now();
+    const listedAtMs = this.#context.clock.monotonicMs();
+    const listed = new Set<string>();
     const fill = <Stats extends { readonly cpu?: CPUStats | undefined }>(key: string, stats: Stats): Stats => {
       const { cpu } = stats;
       if (cpu?.usageCoreNanoSeconds === undefined || cpu.usageNanoCores !== undefined) return stats;
-      const sample = nextSample(this.#samples.get(key), {
+      const sample = nextSample(this.#samples.get(key)?.sample, {
         timeMs: measuredAtMs(cpu.time, nowMs),
         nanoseconds: cpu.usageCoreNanoSeconds,
       });
-      samples.set(key, sample);
+      this.#samples.delete(key);
+      this.#samples.set(key, { sample, listedAtMs });
+      listed.add(key);
       return { ...stats, cpu: { ...cpu, usageNanoCores: sample.nanoCores } };
     };
     const fillContainers = (key: string, list: readonly ContainerStats[]): ContainerStats[] =>
@@ -76,9 +84,16 @@ export class SummaryProvider {
         containers: fillContainers(pod.podRef.uid, pod.containers),
       })),
     };
-    // Forget pods and containers that are gone.
-    this.#samples = samples;
+    this.#forgetUnlisted(listedAtMs, listed.size);
     return summary;
+  }
+
+  /** One response of the runtime may lack a pod that exists. Source: kubelet `cleanupOutdatedCaches` */
+  #forgetUnlisted(nowMs: number, listed: number): void {
+    for (const [key, { listedAtMs }] of this.#samples) {
+      if (this.#samples.size - listed <= maxUnlisted && nowMs - listedAtMs <= unlistedPeriodMs) return;
+      this.#samples.delete(key);
+    }
   }
 }
 

@@ -74,6 +74,42 @@ it('/stats/summary has the average CPU usage again soon after the clock was set 
   expect(await usageOf(server)).toBe(1e8);
 });
 
+it('/stats/summary has the average CPU usage of a pod that one response of the runtime lacked, for ten minutes', async () => {
+  let listed = [podStats(1e9)];
+  await using server = await serverWith(async () => listed);
+  /** The usage when the pod is listed again, after it was not for the time. */
+  const usageAfter = async (unlistedMs: number): Promise<number | undefined> => {
+    await server.get('/stats/summary');
+    listed = [];
+    await server.get('/stats/summary');
+    server.clock.advance(unlistedMs);
+    await server.get('/stats/summary');
+    listed = [podStats(7e9, time, timeFromEpochMs(server.clock.now()))];
+    return usageOf(server);
+  };
+  expect(await usageAfter(600_000)).toBe(1e7);
+  expect(await usageAfter(601_000)).toBeUndefined();
+});
+
+it('/stats/summary keeps at most 10,000 samples of pods that are not listed, the last ones', async () => {
+  const pods = Array.from({ length: 10_001 }, (_, i) => ({
+    ...podStats(1e9),
+    podRef: { name: `p${i}`, namespace: 'default', uid: `u${i}` },
+    containers: [],
+  }));
+  let listed = pods;
+  await using server = await serverWith(async () => listed);
+  await server.get('/stats/summary');
+  listed = [];
+  await server.get('/stats/summary');
+  server.clock.advance(10_000);
+  const measuredAt = timeFromEpochMs(server.clock.now());
+  listed = pods.map((pod) => ({ ...pod, cpu: { time: measuredAt, usageCoreNanoSeconds: 2e9 } }));
+  const summary = JSON.parse((await server.get('/stats/summary')).text) as { pods: PodStats[] };
+  const without = summary.pods.filter(({ cpu }) => cpu?.usageNanoCores === undefined);
+  expect(without.map(({ podRef }) => podRef.uid)).toEqual(['u0']);
+});
+
 it('/stats/summary has the node', async () => {
   await using server = await serverWith(async () => []);
   const { node } = JSON.parse((await server.get('/stats/summary', { method: 'POST' })).text);
