@@ -63,6 +63,8 @@ import { apiObjectReference, podConfigMapNames, podSecretNames } from '../../src
 import { describeAPIError } from '../../src/kube/client/api-error.ts';
 import { redact, redactEach, redactLikelySecrets } from '../../src/kube/client/redact.ts';
 import { parseJSONBody, isNestedTooDeeply } from '../../src/kube/client/response-body.ts';
+import { silentLogger } from '../../src/testing/recording-logger.ts';
+import { KnownPods } from '../../src/kube/informer/known-pods.ts';
 import { readLines, readWatchEvents } from '../../src/kube/informer/watch-events.ts';
 import { canonicalIP } from '../../src/kube/objects/ip-address.ts';
 import { decodeKubeType } from '../../src/kube/objects/kube-decoder.ts';
@@ -815,6 +817,12 @@ export const rows: readonly Row[] = [
     parseLogLine(Buffer.from(text)),
   ),
   ...ofText(fixedWidthTime, repeated('9', '2016-10-06T00:17:09.'), fixedWidthTime),
+  {
+    subject: KnownPods.prototype.hasAPIPod,
+    shape: 'many pods',
+    make: (size) => knownPodsOf(size) as never,
+    read: ({ known, uids }: ReturnType<typeof knownPodsOf>) => uids.every((uid) => known.hasAPIPod(uid)),
+  },
   ...ofPod(deepFreeze, ({ pod }) => deepFreeze(structuredClone(pod))),
   ...ofText(parseJSON, jsonTexts, (text) => ignoreErrors(() => parseJSON(text))),
   ...ofPod(plainCopy, ({ pod }) => ignoreErrors(() => plainCopy(pod, 'pod'))),
@@ -851,6 +859,14 @@ function restartingAll(pod: ValidPod): ValidPod {
   const restartPolicyRules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [99] } }];
   const containers = pod.spec!.containers!.map((container) => ({ ...container, restartPolicyRules }));
   return { ...pod, spec: { ...pod.spec, containers } };
+}
+
+/** With the UIDs of the pods, the last first. */
+function knownPodsOf(size: number) {
+  const known = new KnownPods(silentLogger);
+  const uids = repeat(size, (i) => `u${size - i}`);
+  known.replaceAPIPods(uids.toReversed().map((uid) => ({ metadata: { name: uid, namespace: 'default', uid } })));
+  return { known, uids };
 }
 
 function servicesOf(size: number): never {

@@ -120,9 +120,7 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
   }
 
   isGone(uid: string): boolean | undefined {
-    return (
-      this.#source.listsNewest && this.#isSynced && !this.getAPIPods().some(({ metadata }) => metadata.uid === uid)
-    );
+    return this.#source.listsNewest && this.#isSynced && !this.#pods.hasAPIPod(uid);
   }
 
   requestSucceeded(): void {

@@ -40,6 +40,8 @@ interface Subscription {
  */
 export class KnownPods {
   readonly manager = new BasicPodManager();
+  /** Of `apiPods()`. */
+  readonly #apiPodUIDs = new Set<string>();
   readonly #subscribers: Subscribers<Subscription>;
   readonly #logger: Logger;
 
@@ -65,6 +67,10 @@ export class KnownPods {
   apiPods(): ValidPod[] {
     const { pods, mirrorPods } = this.manager.getPodsAndMirrorPods();
     return [...pods.filter((pod) => !isStaticPod(pod)), ...mirrorPods];
+  }
+
+  hasAPIPod(uid: string): boolean {
+    return this.#apiPodUIDs.has(uid);
   }
 
   /**
@@ -143,12 +149,15 @@ export class KnownPods {
 
   #set(pod: ValidPod, previous: ValidPod | undefined): void {
     this.manager.updatePod(pod);
+    if (isStaticPod(pod)) this.#apiPodUIDs.delete(pod.metadata.uid);
+    else this.#apiPodUIDs.add(pod.metadata.uid);
     if (previous === undefined) this.#notify(pod, (listener) => listener.onPodAdded?.(pod));
     else this.#notify(pod, (listener) => listener.onPodUpdated?.(pod, previous));
   }
 
   #remove(known: ValidPod, last = known): void {
     this.manager.removePod(known);
+    this.#apiPodUIDs.delete(known.metadata.uid);
     this.#notify(last, (listener) => listener.onPodRemoved?.(last));
   }
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { KnownPods } from '../../../src/kube/informer/known-pods.ts';
-import { pod, recordingLogger } from './pods.ts';
+import { fromFile, mirror, pod, recordingLogger } from './pods.ts';
 
 it('a late DELETED event of a pod does not remove a newer pod with its name', () => {
   const pods = new KnownPods(recordingLogger());
@@ -27,4 +27,31 @@ it('a pod of the API server with the name of a static pod is added once, and rem
   pods.upsertAPIPod(pod('a', '3', 'api'));
   pods.removeAPIPod(pod('a', '4', 'api'));
   expect(calls).toEqual(['added api', 'added static', 'updated api', 'removed static', 'updated api', 'removed api']);
+});
+
+it('the API server has its pods and mirror pods until they are deleted or created again, and no static pod', () => {
+  const pods = new KnownPods(recordingLogger());
+  const uids = ['api', 'again', 'static', 'mirror'];
+  const known = (): string[] => {
+    const found = uids.filter((uid) => pods.hasAPIPod(uid));
+    expect(found.toSorted()).toEqual(
+      pods
+        .apiPods()
+        .map(({ metadata }) => metadata.uid)
+        .toSorted(),
+    );
+    return found;
+  };
+  pods.setStaticPods([pod('s', '1', 'static', fromFile)]);
+  pods.upsertAPIPod(pod('s', '1', 'mirror', mirror));
+  pods.upsertAPIPod(pod('a', '1', 'api'));
+  expect(known()).toEqual(['api', 'mirror']);
+  pods.upsertAPIPod(pod('a', '2', 'again'));
+  expect(known()).toEqual(['again', 'mirror']);
+  pods.setStaticPods([pod('s', '1', 'static', fromFile), pod('a', '3', 'again', fromFile)]);
+  expect(known()).toEqual(['mirror']);
+  pods.replaceAPIPods([pod('a', '4', 'again')]);
+  expect(known()).toEqual(['again']);
+  pods.removeAPIPod(pod('a', '5', 'again'));
+  expect(known()).toEqual([]);
 });
