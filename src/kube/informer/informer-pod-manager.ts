@@ -55,17 +55,19 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
   #isSynced = false;
   #lastEventMs: number | undefined;
 
-  /** Created by `createInformerPodManager` and `informerPodManagerFrom`. */
+  /**
+   * Created by `createInformerPodManager` and `informerPodManagerFrom`.
+   * @param createSource its argument returns a pod with the spec that is known already, if that is the same
+   */
   constructor(
-    source: InformerPodSource,
-    pods: KnownPods,
-    clock: Pick<Clock, 'now' | 'monotonicMs'>,
+    createSource: (withKnownSpec: (pod: Pod) => Pod) => InformerPodSource,
+    { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
     close = async (): Promise<void> => {},
   ) {
-    this.#source = source;
+    this.#pods = new KnownPods(logger);
+    this.#source = createSource((pod) => this.#pods.withKnownSpec(pod));
     this.#close = close;
     this.#clock = clock;
-    this.#pods = pods;
     this.#synced = new Promise((resolve, reject) => {
       this.#settleSynced = (error) => (error === undefined ? resolve() : reject(error));
     });
@@ -218,24 +220,24 @@ export function createInformerPodManager(options: InformerPodManagerOptions): In
   const { inactivityTimeoutMs = defaultTimeouts.inactivityTimeoutMs } = options;
   positiveInteger('listTimeoutMs', listTimeoutMs);
   positiveInteger('inactivityTimeoutMs', inactivityTimeoutMs);
-  const pods = new KnownPods(logger);
-  const reflector = new Reflector({
-    transport,
-    resource: 'pods',
-    fieldSelector: `spec.nodeName=${nodeName}`,
-    messages: {
-      failed: 'Failed to list and watch the pods of the node',
-      recovered: 'Watching the pods of the node again',
-    },
-    logFields: { nodeName },
-    transform: (object) => deepFreeze(pods.withKnownSpec(object as Pod)),
-    clock,
-    random,
-    logger,
-    listTimeoutMs,
-    inactivityTimeoutMs,
-  });
-  return new InformerPodManager(reflector, pods, clock, close);
+  const createReflector = (withKnownSpec: (pod: Pod) => Pod): InformerPodSource =>
+    new Reflector({
+      transport,
+      resource: 'pods',
+      fieldSelector: `spec.nodeName=${nodeName}`,
+      messages: {
+        failed: 'Failed to list and watch the pods of the node',
+        recovered: 'Watching the pods of the node again',
+      },
+      logFields: { nodeName },
+      transform: (object) => deepFreeze(withKnownSpec(object as Pod)),
+      clock,
+      random,
+      logger,
+      listTimeoutMs,
+      inactivityTimeoutMs,
+    });
+  return new InformerPodManager(createReflector, { clock, logger }, close);
 }
 
 /**
@@ -274,11 +276,7 @@ export function informerPodManagerFrom(
   if (nodeName !== undefined) requireNodeName(nodeName);
   const logger = resolveLogger(options.logger);
   const clock = resolveClock(options.clock);
-  return new InformerPodManager(
-    new InformerSource(informer, { nodeName, clock, logger }),
-    new KnownPods(logger),
-    clock,
-  );
+  return new InformerPodManager(() => new InformerSource(informer, { nodeName, clock, logger }), { clock, logger });
 }
 
 function stoppedError(): StatusManagerError {
