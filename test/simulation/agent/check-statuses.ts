@@ -5,6 +5,7 @@ import type { ContainerRun, ContainerRuns } from './container-runs.ts';
 
 const terminalPhases: ReadonlySet<unknown> = new Set(['Succeeded', 'Failed']);
 const lostReason = 'ContainerStatusUnknown';
+const rejectedMessage = 'Pod was rejected';
 
 export function isTerminal({ status }: Json): boolean {
   return terminalPhases.has(status?.phase);
@@ -37,6 +38,8 @@ export function checkStatuses(history: readonly PodWrite[], runs: ContainerRuns)
   const found = new Set<string>();
   const shown = new Map<string, ShownContainer>();
   const phases = new Map<string, string>();
+  const isRejected = ({ pod: { status } }: PodWrite): boolean => status?.message?.startsWith(rejectedMessage) === true;
+  const rejected = new Set(history.filter(isRejected).map(({ pod }) => pod.metadata.uid as string));
   for (const { pod, resourceVersion, atMs } of history) {
     const { name, uid } = pod.metadata;
     const add = (invariant: string, details: string, key = details): void => {
@@ -57,6 +60,10 @@ export function checkStatuses(history: readonly PodWrite[], runs: ContainerRuns)
       add('no status is older than one before it', 'Running → Pending');
     phases.set(uid, phase);
     checkPhase(pod, add);
+    // As with the kubelet, the status of a pod that is rejected has no containers. What is left of them counts anew.
+    if (rejected.has(uid) && containerStatuses(pod).length === 0)
+      for (const { name: container } of [...pod.spec.containers, ...(pod.spec.initContainers ?? [])])
+        shown.delete(`${uid} ${container}`);
     for (const status of containerStatuses(pod)) {
       // The mirror pod of the last version of a static pod shows the next one until it is replaced.
       if (!isMirror(pod)) {
