@@ -1,6 +1,5 @@
 import { registerGauges } from '../node/index.ts';
 import type { AgentGauges } from '../observe/agent-metrics.ts';
-import { logMissingAccess } from '../kube/access/log-missing-access.ts';
 import type { AccessPart } from '../kube/access/permissions.ts';
 import { type AbortSignalLike, untilAborted } from '../shared/abort.ts';
 import { StatusManagerError } from '../shared/errors.ts';
@@ -9,6 +8,7 @@ import { aBoolean, aSignal, integer, requireOptions } from '../shared/option-che
 import { maxDurationMs, requireSignal } from '../shared/validate.ts';
 import { createVirtualNodeParts, type SharedParts } from './create-virtual-node-parts.ts';
 import type { ProviderListInspection } from './calls/provider-pod-lister.ts';
+import { NodesAccessLog } from './nodes-access-log.ts';
 import { NodeOwnership } from './replicas/node-ownership.ts';
 import type { NodeOwnershipInspection } from './replicas/node-ownership-inspection.ts';
 import type { OwnedNode, OwnershipEnd } from './replicas/node-ownership-options.ts';
@@ -50,8 +50,7 @@ export class VirtualNodes implements AsyncDisposable {
   #stopOptions: VirtualNodeStopOptions = {};
   readonly #stopSignal = new AbortController();
   #unregisterGauges: (() => void) | undefined;
-  /** Whether the user's permissions must be checked for the next node, too; settled when the checks so far have ended. */
-  #accessLogged: Promise<boolean> | undefined;
+  readonly #accessLog: NodesAccessLog;
   #stopped: Promise<void> | undefined;
 
   /** For `createVirtualNodes`. @throws StatusManagerError INVALID_OPTION */
@@ -59,7 +58,11 @@ export class VirtualNodes implements AsyncDisposable {
     this.#parts = parts;
     this.#ownership = this.#createOwnership();
     this.#stats = new ProviderStats({ ...parts, ...parts.context, signal: this.#stopSignal.signal });
-    const { endpoints } = parts;
+    const { endpoints, api, context } = parts;
+    this.#accessLog = new NodesAccessLog({
+      ...{ requests: api.requests, logger: context.logger, signal: this.#stopSignal.signal },
+      parts: () => this.#accessParts(),
+    });
     this.kubelet = this.#createKubelet({ setEndpoint: (endpoint) => (endpoints.shared = endpoint) });
   }
 
@@ -236,15 +239,16 @@ export class VirtualNodes implements AsyncDisposable {
   }
 
   #startNode(node: VirtualNode): void {
-    const { api, context, endpoints, eventRecorder } = this.#parts;
     node.start();
+    this.#accessLog.add(node.nodeName);
+  }
+
+  #accessParts(): AccessPart[] {
+    const { endpoints, eventRecorder } = this.#parts;
     const parts: AccessPart[] = ['status-manager', 'informer', 'node', 'pod-materials'];
     if (eventRecorder === undefined) parts.push('events');
     if (endpoints.shared !== undefined || endpoints.byNode.size > 0) parts.push('kubelet-api');
-    const options = { nodeName: node.nodeName, parts, logger: context.logger, signal: this.#stopSignal.signal };
-    // All nodes have the same user, so they are checked for the first node only, unless it is the user of one node.
-    const logAccess = async () => (await logMissingAccess(api.requests, options))?.isNodeUser ?? false;
-    this.#accessLogged = this.#accessLogged?.then((isCheckDue) => isCheckDue && logAccess()) ?? logAccess();
+    return parts;
   }
 
   async #stop(options: VirtualNodeStopOptions): Promise<void> {
@@ -253,7 +257,7 @@ export class VirtualNodes implements AsyncDisposable {
     this.#stopOptions = options;
     await this.#ownership?.stop();
     this.#stopSignal.abort();
-    await this.#accessLogged;
+    await this.#accessLog.whenLogged();
     await Promise.all(Array.from(this.#nodes.values(), (node) => node.stop(options)));
     await lister.stop();
     calls.stop();

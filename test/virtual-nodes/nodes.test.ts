@@ -155,6 +155,18 @@ describe('virtual nodes', () => {
     expect(messages.filter((message) => message === 'Failed to check the permissions')).toHaveLength(1);
   });
 
+  it('of the user of a node are all checked for three nodes only', async () => {
+    const userInfo = { username: 'system:node:node-0', groups: ['system:nodes'] };
+    const body = fault.body(JSON.stringify({ status: { userInfo } }));
+    test.server.faults.next({ resource: 'selfsubjectreviews', count: Infinity }, body);
+    await test.startNodes(Array.from({ length: 5 }, (_, i) => `node-${i}`));
+    await test.advance(1000);
+    const reviewed = test.server.requests.flatMap(
+      ({ path, body }) => (path.endsWith('selfsubjectaccessreviews') && /"name":"(node-\d)"/.exec(body)?.[1]) || [],
+    );
+    expect([...new Set(reviewed)]).toEqual(['node-0', 'node-1', 'node-2']);
+  });
+
   it('ask for no permission that they do not need', async () => {
     await test.startNodes();
     await test.advance(1000);

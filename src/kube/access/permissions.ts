@@ -40,7 +40,9 @@ export interface Permission {
 
 type Row = Pick<Permission, 'verb' | 'resource' | 'purpose'> & Partial<Permission>;
 
-const leases = { group: 'coordination.k8s.io', resource: 'leases', namespace: 'kube-node-lease' } as const;
+/** Of the Leases of nodes. */
+export const leaseNamespace = 'kube-node-lease';
+const leases = { group: 'coordination.k8s.io', resource: 'leases', namespace: leaseNamespace } as const;
 
 const signingRequests = { group: 'certificates.k8s.io', resource: 'certificatesigningrequests' } as const;
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { APIEventRecorder, createEventClient } from 'kubelet-status-manager/agent';
+import { logNodesWithoutAccess } from '../../../src/kube/access/log-nodes-without-access.ts';
 import { NodeReporter } from '../../../src/node/registration/node-reporter.ts';
 import { createPodClient, type HTTPPodClient } from 'kubelet-status-manager/http';
 import { createInformerPodManager } from 'kubelet-status-manager/informer';
@@ -11,7 +12,7 @@ import {
   rbacManifest,
   StatusManager,
 } from '../../../src/status-manager/index.ts';
-import { silentLogger } from '../../../src/testing/recording-logger.ts';
+import { recordingLogger, silentLogger } from '../../../src/testing/recording-logger.ts';
 import { kubeConfigOf } from '../../contract/kube-config-of.ts';
 import { type ContractServer, contractServers, START_TIMEOUT_MS } from '../../contract/servers.ts';
 import { loadClientNode } from '../../support/client-node.ts';
@@ -178,6 +179,16 @@ describe.runIf(available)(
         await vi.waitFor(async () => expect((await check()).missing).toEqual([]), waiting);
       }
     }, 120_000);
+
+    it('the manifest grants nothing on other nodes, and the log says so', async () => {
+      const logger = recordingLogger();
+      const options = { user: 'provider', parts: accessParts, logger, signal: new AbortController().signal };
+      await logNodesWithoutAccess(client.transport, { ...options, nodeNames: [nodeName, 'virtual-2'] });
+      const missing = ['get nodes', 'patch nodes', 'patch nodes/status', 'get leases', 'update leases'];
+      expect(logger.lines.map(({ fields }) => fields)).toEqual([
+        { user: 'provider', nodes: 1, names: ['virtual-2'], missing },
+      ]);
+    });
 
     it('with exactly these permissions, an agent registers, lists and watches, writes a status, deletes a pod, and records an Event', async () => {
       const { transport } = client;
