@@ -173,7 +173,10 @@ export class SimulatedCRINode implements NodeRuntime {
   }
 
   async checkRunning(): Promise<void> {
-    await this.#world.sleep(Math.max(quietMs, this.#healedMs + lastCallMs - this.#world.nowMs));
+    const lastCallEndsMs = this.#healedMs + lastCallMs - this.#world.nowMs;
+    // The log that a file call hangs for is rotated after the call.
+    const lastHangEndsMs = this.#machine.files.hangsForMs + rotationMs;
+    await this.#world.sleep(Math.max(quietMs, lastCallEndsMs, lastHangEndsMs));
     this.#checkLogs();
     this.#checkGarbage();
     this.#checkCgroups();
