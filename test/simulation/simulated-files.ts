@@ -79,6 +79,8 @@ export class SimulatedFiles {
   readonly #now: () => number;
   readonly #random: Random;
   readonly #open = new Map<string, Map<number, Inode>>();
+  /** The calls of each process that have not been answered. */
+  readonly #calls = new Map<string, number>();
   readonly #watches = new Set<Watch>();
   /** Where something is mounted, in order. */
   readonly #mounts: { readonly at: Inode; readonly root: Inode; readonly type: string }[] = [];
@@ -112,6 +114,11 @@ export class SimulatedFiles {
   /** The paths of the open files of a process. */
   openFiles(process: SimulatedProcess): string[] {
     return [...(this.#open.get(process.name)?.values() ?? [])].map((inode) => this.pathOf(inode));
+  }
+
+  /** Whether a call of a process is in progress, or was when it was killed. */
+  isBusy(process: SimulatedProcess): boolean {
+    return (this.#calls.get(process.name) ?? 0) > 0;
   }
 
   /** How long it takes until no call hangs any more. */
@@ -313,7 +320,17 @@ export class SimulatedFiles {
     };
     if (takesMs === 0 && !this.#random.chance(latencyShare)) return act();
     const latencyMs = takesMs + this.#random.next() * 3;
-    return new Promise((resolve, reject) => void process.receive(latencyMs, () => void act().then(resolve, reject)));
+    this.#changeCalls(process, 1);
+    return new Promise((resolve, reject) => {
+      process.receive(latencyMs, () => {
+        this.#changeCalls(process, -1);
+        act().then(resolve, reject);
+      });
+    });
+  }
+
+  #changeCalls({ name }: SimulatedProcess, change: number): void {
+    this.#calls.set(name, (this.#calls.get(name) ?? 0) + change);
   }
 
   #handle(process: SimulatedProcess, fds: Map<number, Inode>, fd: number, inode: Inode): FileHandle {

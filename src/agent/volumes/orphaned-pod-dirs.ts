@@ -38,7 +38,7 @@ export class OrphanedPodDirs {
     this.#running ??= this.#cleanUp(existing).finally(() => (this.#running = undefined));
   }
 
-  /** Resolves when nothing is being removed. */
+  /** Begins no more removals. The file call in progress, which nobody can end, may outlive it. */
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#running;
