@@ -410,7 +410,11 @@ class AgentSimulation {
   async #checkHealthy(): Promise<void> {
     await this.#world.sleep(recoveryMs);
     this.#world.note('world', 'healthy');
-    this.#guarantees.onEnded = (run) => void this.#world.at(promptMs, () => this.#checkShown(run));
+    this.#guarantees.onEnded = (run) => {
+      const { process } = this.#current;
+      // An agent that is killed in the meantime does not report it.
+      this.#world.at(promptMs, () => process.isAlive && this.#checkShown(run));
+    };
     this.#guarantees.onStarted = (run) => this.#runtime.checkStarted?.(run);
     await this.#world.sleep(healthyMs);
     this.#guarantees.onEnded = undefined;
