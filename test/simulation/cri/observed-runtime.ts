@@ -49,7 +49,8 @@ export function observedRuntime(runtime: CRIRuntime, { service, process }: Obser
         rankOf[status.state]! < rankOf[was.state]!
       )
         world.violate('a status is not older than its call', `${where}, ${status.state} is shown`);
-      else if (JSON.stringify(was.resources) === JSON.stringify(now.resources)) {
+      // Each update makes a new object: they may have been others in the meantime.
+      else if (was.resources === now.resources) {
         const expected = JSON.stringify(resourcesFromStatus(received('LinuxContainerResources', was.resources)));
         if (JSON.stringify(status.resources) !== expected)
           world.violate(
