@@ -18,6 +18,8 @@ export interface Extent {
 export interface NodesFigures {
   /** Seconds until each pod is shown as Running. */
   readonly running: readonly number[];
+  /** Milliseconds of own CPU for each of these pods. */
+  readonly runningCPU: readonly number[];
   /** Seconds until one change of each pod is shown. */
   readonly change: readonly number[];
   /** Milliseconds of own CPU for each of these changes. */
@@ -28,6 +30,8 @@ export interface NodesFigures {
   readonly requests: readonly number[];
   /** Seconds until each pod is shown as Succeeded. */
   readonly exit: readonly number[];
+  /** Milliseconds of own CPU for each of these pods. */
+  readonly exitCPU: readonly number[];
   readonly rssMegabytes: readonly number[];
   readonly connections: readonly number[];
   readonly watches: readonly number[];
@@ -75,9 +79,11 @@ export async function measureNodes(setting: NodesSetting): Promise<NodesFigures>
   await pods.create();
   while ((await first.ask('usage')).pods < pods.count) await delay(100);
   await untilQuiet(server);
+  const created = await first.ask('usage');
   const running = pods.msUntilEach(isReady);
   await first.ask('run');
   const runningMs = await running;
+  const ran = await first.ask('usage');
   await untilQuiet(server);
   await first.ask(`save ${stateFile}`);
   await first.end();
@@ -132,13 +138,16 @@ export async function measureNodes(setting: NodesSetting): Promise<NodesFigures>
   const ended = pods.msUntilEach(({ status }) => status?.phase === 'Succeeded');
   await second.ask('stop');
   const exitMs = await ended;
+  const exited = await second.ask('usage');
   await endProfile('ends');
   await second.end();
   await pods.delete();
   return {
     running: [runningMs / 1000],
+    runningCPU: [(ran.cpuMs - created.cpuMs) / pods.count],
     ...{ change, cpu, serverCPU, requests },
     exit: [exitMs / 1000],
+    exitCPU: [(exited.cpuMs - idleAfter.cpuMs) / pods.count],
     rssMegabytes: [idleAfter.rssBytes / 1e6],
     connections: connections === undefined ? [] : [connections],
     // The watch of this process is not that of the contestant.
