@@ -58,15 +58,15 @@ export function generatePodStatus(pod: Pod, observation: PodObservation): PodSta
     isRestartingAllContainers: shouldAllContainersRestart(pod, previous, runtimeContainers),
   };
   const containerStatuses = convertToAPIContainerStatuses(
-    { ...input, previous: previous?.containerStatuses },
+    { previous: previous?.containerStatuses, ...input },
     pod.spec?.containers ?? [],
   );
   const initContainerStatuses = convertToAPIInitContainerStatuses({
-    ...input,
     previous: previous?.initContainerStatuses,
+    ...input,
   });
   const ephemeralContainerStatuses = convertToAPIContainerStatuses(
-    { ...input, previous: previous?.ephemeralContainerStatuses },
+    { previous: previous?.ephemeralContainerStatuses, ...input },
     pod.spec?.ephemeralContainers ?? [],
   );
   // The kubelet computes the phase before the probe results go into the statuses.
@@ -77,13 +77,13 @@ export function generatePodStatus(pod: Pod, observation: PodObservation): PodSta
     hasAnyActiveRegularContainerStarted(pod, activeContainerStatuses(runtimeStatus)),
   );
   return generateAPIPodStatus(pod, {
-    ...rest,
-    ...updatePodStatus(pod, { containerStatuses, initContainerStatuses }, { results, agentStartedAtMs }),
     ephemeralContainerStatuses,
     phase,
     sandboxes: runtimeStatus.sandboxes,
     podIPs: runtimeStatus.ips ?? [],
     runtimeContainers,
+    ...updatePodStatus(pod, { containerStatuses, initContainerStatuses }, { results, agentStartedAtMs }),
+    ...rest,
   });
 }
 

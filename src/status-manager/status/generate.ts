@@ -127,8 +127,8 @@ export function generateAPIPodStatus(pod: Pod, observed: ObservedPod): PodStatus
 
   const outcome = phaseAndReason(pod, observed, previous, apiStatus);
   return {
-    ...outcome,
     conditions: conditions(pod, observed, previous, outcome.phase),
+    ...outcome,
     ...statusIPs({
       pod,
       earlier: [previous, apiStatus],

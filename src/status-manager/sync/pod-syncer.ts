@@ -194,9 +194,9 @@ export class PodSyncer {
     });
     const adopt = 'adopt' in decision ? decision.adopt : undefined;
     return {
-      ...decision,
       versioned: adopt === undefined ? versioned : cache.replace(uid, versioned, adopt),
       readAtMs: clock.monotonicMs(),
+      ...decision,
     };
   }
 

@@ -97,8 +97,9 @@ export function generateProviderPodStatus(
 
   const generate = (eviction: PodFailure | undefined): PodStatusInput =>
     generatePodStatus(pod, {
-      ...observation,
-      ...{ runtimeStatus, podIsTerminal, eviction },
+      runtimeStatus,
+      podIsTerminal,
+      eviction,
       previous: withoutWaitingRuns(pod, reported, previous),
       startFailures: { get: (name) => (mustNotWait.has(name) ? undefined : startFailureOf(name, failedInit, inputs)) },
       probeResults: reportedProbeResults(pod, runtimeStatus, reported, ownProbeResults, previous),
@@ -108,6 +109,7 @@ export function generateProviderPodStatus(
           reason: shortText(reported.reason ?? ''),
           message: shortText(reported.message ?? ''),
         }),
+      ...observation,
     });
   let status = generate(failure ?? deadlineExceeded);
   if (status.phase === 'Succeeded' && mustAlwaysRun(inputs, previous)) status = generate(notRestarted);

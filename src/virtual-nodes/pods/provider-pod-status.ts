@@ -77,8 +77,9 @@ export function runtimePodStatus(
     const state = stateOf(kinds.get(container), reported, own);
     if (state === 'waiting') return [];
     const id = containerID(uid, container.name, attemptOf(reported, own));
-    const before = { previous: previousByID.get(id)?.state, accepted: acceptedByName.get(container.name) };
-    return [runOf(reported, container, own, { ...before, id, state, nowMs: known.nowMs })];
+    const previous = previousByID.get(id)?.state;
+    const accepted = acceptedByName.get(container.name);
+    return [runOf(reported, container, own, { id, state, previous, accepted, nowMs: known.nowMs })];
   });
   // A pod that is being created has a sandbox once it has addresses, because its network is then set up.
   const hasSandbox = state !== 'creating' || ips.length > 0;
@@ -360,16 +361,16 @@ function runOf(
     nowMs;
   const imageID = own?.imageID && shortText(own.imageID);
   const run = { id, name, image, attempt, createdAtMs: startedAtMs, startedAtMs, imageID };
-  if (state === 'running') return { ...run, state, resources: accepted?.resources };
+  if (state === 'running') return { state, resources: accepted?.resources, ...run };
   const { exitCode, reason, message, finishedAt } = own?.exit ?? unknownExit(reported, own);
   return {
-    ...run,
     state,
     // An int32, as in a status: Windows has 0xC0000005.
     exitCode: exitCode | 0,
     reason: shortText(reason ?? (exitCode === 0 ? 'Completed' : 'Error')),
     message: message && shortText(message),
     finishedAtMs: finishedAt?.getTime() ?? epochMs(known?.terminated?.finishedAt) ?? nowMs,
+    ...run,
   };
 }
 

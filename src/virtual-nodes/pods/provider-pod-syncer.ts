@@ -401,7 +401,11 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     if (followsFromInputs && isGeneratedFrom(record, inputs, previous)) return previous;
 
     const generated = generateProviderPodStatus(inputs, {
-      ...{ previous, failure, deadlineExceeded, resizeConditions, hostIPs },
+      previous,
+      failure,
+      deadlineExceeded,
+      resizeConditions,
+      hostIPs,
       ownProbeResults: probes?.manager.results,
       agentStartedAtMs: probes?.startedAtMs,
       nowMs: clock.now(),
