@@ -37,6 +37,8 @@ export class SimulatedVolumes {
   readonly files: SimulatedFiles;
   /** By pod UID. */
   readonly unmounted = new Map<string, Unmounted>();
+  /** The pods whose folder of volumes was made by a file call that the agent had given up. */
+  readonly #madeLate = new Set<string>();
   /** By process and pod UID: when the last set-up was given up. */
   readonly #givenUpMs = new Map<string, number>();
   readonly #machine: Machine;
@@ -114,12 +116,12 @@ export class SimulatedVolumes {
       .map((details) => ({ invariant: 'no token is requested after the end of its pod', details }));
   }
 
-  /** The object of a pod is deleted when its volumes are unmounted. */
+  /** The object of a pod is deleted when its volumes are unmounted; what a file call makes later is removed with the orphans. */
   checkDeletions(calls: readonly Call[]): { readonly invariant: string; readonly details: string }[] {
     return calls.flatMap(({ process, method, path, body, sentMs }) => {
       const { uid = '' } = (body as DeletionBody | undefined)?.preconditions ?? {};
       const { atMs = sentMs } = this.unmounted.get(uid) ?? {};
-      if (method !== 'DELETE' || atMs <= sentMs) return [];
+      if (method !== 'DELETE' || atMs <= sentMs || this.#madeLate.has(uid)) return [];
       const details = `${process.name}: ${path} ${uid} at ${sentMs} ms, unmounted at ${atMs} ms`;
       return [{ invariant: 'a pod is deleted when its volumes are unmounted', details }];
     });
@@ -143,6 +145,8 @@ export class SimulatedVolumes {
       if (ended?.process === process && ended.atMs <= begunMs && !isOfRemoval(name))
         world.violate('no effect for a pod after its end', `${process}: ${where}, unmounted at ${ended.atMs} ms`);
       const givenUpMs = this.#givenUpMs.get(`${process} ${uid}`);
+      if (givenUpMs !== undefined && begunMs <= givenUpMs && where === `${podsDirectory}/${uid}/volumes`)
+        this.#madeLate.add(uid);
       if (givenUpMs !== undefined && begunMs > givenUpMs && path.includes('/volumes/') && !isOfRemoval(name))
         world.violate('no effect of a set-up that was given up', `${process}: ${where}, given up at ${givenUpMs} ms`);
       if (isOfWriter(name)) this.#checkOneSetUp(process, folder, inode, where);
