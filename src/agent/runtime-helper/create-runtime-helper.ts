@@ -158,7 +158,7 @@ export function createRuntimeHelperOn(
         services?.start();
         return volumes.waitForAttachAndMount(pod, callOptions);
       },
-      getPodVolumeStats: (pod) => volumes.getPodVolumeStats(pod),
+      getPodVolumeStats: (pod, callOptions) => volumes.getPodVolumeStats(pod, callOptions),
       cleanupOrphanedPodDirs: (podUIDs, callOptions) => volumes.cleanupOrphanedPodDirs(podUIDs, callOptions),
       waitForUnmount: (pod, callOptions) => volumes.waitForUnmount(pod, callOptions),
     },

@@ -135,9 +135,9 @@ export class PodVolumes implements VolumeManager {
     else this.#cleanUpFailures.succeeded();
   }
 
-  async getPodVolumeStats(pod: ValidPod): Promise<PodVolumeStats | undefined> {
+  async getPodVolumeStats(pod: ValidPod, { signal }: CallOptions): Promise<PodVolumeStats | undefined> {
     const scope = this.#options.scopes.get(pod);
-    return scope && this.#stats.getLatest(pod, scope);
+    return scope && this.#stats.getLatest(pod, scope, signal);
   }
 
   async #makePodFolder(pod: Pod, scope: PodScope, signal: AbortSignal): Promise<Set<string>> {

@@ -64,13 +64,13 @@ export class VolumeStatCalculator {
   }
 
   /** The latest stats, which may be old: see their time. Undefined if the pod has not been measured yet. Never rejects. */
-  async getLatest(pod: ValidPod, scope: PodScope): Promise<PodVolumeStats | undefined> {
+  async getLatest(pod: ValidPod, scope: PodScope, signal?: AbortSignal): Promise<PodVolumeStats | undefined> {
     const measured = this.#measured(scope);
     if (measured.running === undefined && this.#clock.monotonicMs() >= measured.restsUntilMs)
       measured.running = measured.lane.run(undefined, () => this.#measure(pod, measured));
     const { running } = measured;
     if (running !== undefined)
-      await withDeadline(this.#clock, maxWaitMs, [], ({ signal }) => undefinedIfAborted(running, signal));
+      await withDeadline(this.#clock, maxWaitMs, [signal], (deadline) => undefinedIfAborted(running, deadline.signal));
     return measured.latest;
   }
 

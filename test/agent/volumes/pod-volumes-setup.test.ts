@@ -318,11 +318,11 @@ describe('after the containers of a pod have ended', () => {
     const volumes = newVolumes();
     await volumes.waitForAttachAndMount(data, {});
     writeFileSync(join(dataFolder(), 'file'), '');
-    expect((await volumes.getPodVolumeStats(data))?.volumes.get('data')?.inodes).toBe(2);
+    expect((await volumes.getPodVolumeStats(data, {}))?.volumes.get('data')?.inodes).toBe(2);
     await volumes.waitForUnmount(data, {});
     const release = holdListing();
     await volumes.waitForAttachAndMount(data, {});
-    const stats = volumes.getPodVolumeStats(data);
+    const stats = volumes.getPodVolumeStats(data, {});
     await settle();
     clock.advance(1000);
     expect(await stats).toBeUndefined();
@@ -518,11 +518,11 @@ describe('the set-up of a volume that goes on', () => {
 
   it('leaves no stats of volumes, and a lookup makes none', async () => {
     const volumes = newVolumes();
-    expect(await volumes.getPodVolumeStats(data)).toBeUndefined();
+    expect(await volumes.getPodVolumeStats(data, {})).toBeUndefined();
     await volumes.waitForAttachAndMount(data, {});
-    expect(await volumes.getPodVolumeStats(data)).toBeDefined();
+    expect(await volumes.getPodVolumeStats(data, {})).toBeDefined();
     await volumes.waitForUnmount(data, {});
-    expect(await volumes.getPodVolumeStats(data)).toBeUndefined();
+    expect(await volumes.getPodVolumeStats(data, {})).toBeUndefined();
   });
 
   it('is waited for before the next mount of the volume begins, which then has all of its files', async () => {

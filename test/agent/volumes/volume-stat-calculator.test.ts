@@ -119,6 +119,17 @@ describe('a measurement that takes long', () => {
     expect(await calculator.getLatest(podWith(data), scope)).toBeDefined();
   });
 
+  it('delays nobody who has been stopped', async () => {
+    write(dataFile, 1000);
+    const release = holdListing();
+    const stop = new AbortController();
+    const stats = calculator.getLatest(podWith(data), scope, stop.signal);
+    await settle();
+    stop.abort();
+    expect(await stats).toBeUndefined();
+    release();
+  });
+
   it('is repeated only after nine times as long', async () => {
     write(dataFile, 1000);
     const release = holdListing();
