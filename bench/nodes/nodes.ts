@@ -81,10 +81,11 @@ export async function benchNodes({ nodes, turns, quick, profiles, progress }: No
   const measured = new Map<number, Measured>();
   const folder = mkdtempSync(join(tmpdir(), 'ksm-nodes-'));
   await using _ = { [Symbol.asyncDispose]: async () => rmSync(folder, { recursive: true }) };
+  const node = [process.execPath, ...process.execArgv] as const;
   const commands: Readonly<Record<Contestant, Command | undefined>> = {
-    ours: [process.execPath, await bundle(pathOf('worker.js'), join(folder, 'worker.mjs'))],
+    ours: [...node, await bundle(pathOf('worker.js'), join(folder, 'worker.mjs'))],
     theirs: buildVirtualKubelet(folder, progress),
-    bare: [process.execPath, await bundle(pathOf('bare-worker.js'), join(folder, 'bare-worker.mjs'))],
+    bare: [...node, await bundle(pathOf('bare-worker.js'), join(folder, 'bare-worker.mjs'))],
   };
   const setting = { ...(quick ? extents.quick : extents.whole), turns: quick ? 1 : turns, profiles, progress };
   const onKubeAPIServer = nodes.filter((count) => count < inMemoryFrom);
@@ -103,7 +104,7 @@ export async function benchNodes({ nodes, turns, quick, profiles, progress }: No
     await measureOn(await startAPIServer(), inMemory, { ...commands, theirs: undefined, bare: undefined });
   if (profiles !== undefined)
     for (const contestant of ['ours', 'bare'] as const) {
-      const [, program] = commands[contestant]!;
+      const program = commands[contestant]!.at(-1);
       progress(
         `\n${contestantNames[contestant]}\n${profileTable(profiles, contestant, readFileSync(program!, 'utf8'))}`,
       );
