@@ -30,6 +30,8 @@ import { StaticPods } from './static-pods.ts';
 import { leaveStrangeRecords } from './strange-records.ts';
 
 const settleMs = 400_000;
+/** A sync that takes longer waits for a pull: all other calls have a shorter deadline. */
+const longSyncMs = 200_000;
 /** A stop that terminates the pods takes their grace periods. */
 const stopMs = 90_000;
 /** Garbage is collected every minute. */
@@ -454,17 +456,24 @@ class AgentSimulation {
   #difference(): string | undefined {
     const { agent } = this.#current;
     if (agent?.state !== 'running') return `the agent is ${agent?.state ?? 'not created'}`;
+    const { podWorkers, statusManager } = agent.inspect();
+    // As with the kubelet, a pull without a response has no end, and a sync does not replace the mirror pod before it ends.
+    const longAgoMs = this.#current.process.clock.now() - longSyncMs;
+    const isPulling = (podName: string): boolean =>
+      podWorkers.some(
+        ({ fullName, syncStartedAt }) =>
+          fullName === `${podName}_default` && Date.parse(syncStartedAt ?? '') < longAgoMs,
+      );
     for (const pod of this.#cluster.pods.values()) {
       const { name, uid, deletionTimestamp, finalizers } = pod.metadata;
       if (deletionTimestamp != null && !(finalizers?.length > 0)) return `${name} ${uid} still exists`;
       // As with the kubelet, a static pod that has ended before its mirror pod was replaced keeps that of its last version.
-      if (isMirror(pod) && isTerminal(pod)) continue;
+      if (isMirror(pod) && (isTerminal(pod) || isPulling(name))) continue;
       if (isResizing(pod)) return `${name} ${uid} is still resized: ${JSON.stringify(pod.status.conditions)}`;
       const difference = differenceToRuns(pod, this.#machine.runs);
       if (difference !== undefined) return `${name} ${uid}: ${difference}`;
     }
     // As with the kubelet, a static pod that has ended before it had a mirror pod gets none any more.
-    const { podWorkers, statusManager } = agent.inspect();
     const hasEnded = (podUID: string): boolean =>
       podWorkers.some(({ uid, isFinished }) => uid === podUID && isFinished);
     const unsent = statusManager.pods.find(
