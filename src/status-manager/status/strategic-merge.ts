@@ -27,6 +27,8 @@ export function createStatusPatch(uid: string, from: PodStatus, to: PodStatus): 
  *
  * Divergence: an element that the server's list has twice is deleted and written back completely;
  * upstream writes it back without its unchanged fields.
+ *
+ * As upstream, a list that ends is removed as a whole, with what others have added to it since `from` was read.
  * Source: `strategicpatch.CreateTwoWayMergePatch`.
  */
 export function diffPodStatus(from: PodStatus, to: PodStatus): PodStatusChanges | undefined {

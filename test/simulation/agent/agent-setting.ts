@@ -592,10 +592,12 @@ class AgentSimulation {
 
   #checkHistory(): void {
     const { history, network, server } = this.#cluster;
+    // As with the kubelet, a patch that removes the last condition also removes those that were added since the pod was read.
+    const removed = new Set(network.calls.map(({ body }) => body as StatusPatch | undefined).map(uidWithoutConditions));
     const violations = [
       // A static pod may run again after the node was shut down.
       ...checkTerminalIsFinal(history.filter(({ pod }) => !isMirror(pod))),
-      ...checkForeignConditions(history),
+      ...checkForeignConditions(history.filter(({ pod }) => !removed.has(pod.metadata.uid))),
       // Mirror pods are deleted by another part than the one that writes their statuses.
       ...checkWrites(network.calls.filter((call) => call.path.includes('/pods/pod-') && !isDryRun(call))),
       ...checkDeletes(
@@ -618,6 +620,15 @@ class AgentSimulation {
     if (this.#runtime.openConnections > 0)
       this.#world.violate('stop() leaves nothing', `${this.#runtime.openConnections} connections of the runtime`);
   }
+}
+
+interface StatusPatch {
+  readonly metadata?: { readonly uid?: string };
+  readonly status?: { readonly conditions?: readonly unknown[] | null };
+}
+
+function uidWithoutConditions(patch: StatusPatch | undefined): string | undefined {
+  return patch?.status?.conditions === null ? patch.metadata?.uid : undefined;
 }
 
 /** A permission is checked with a PATCH that changes nothing. */
