@@ -100,14 +100,14 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
     const { containers, initContainers = [], activeDeadlineSeconds } = pod.spec;
     const spec = [...containers, ...initContainers].find(({ name }) => name === container);
     if (activeDeadlineSeconds !== undefined || spec === undefined) return;
-    if (spec.livenessProbe !== undefined || spec.startupProbe !== undefined) return;
-    if (spec.lifecycle?.postStart !== undefined) return;
-    // Sidecars end with the others.
+    if (mayBeKilled(spec)) return;
+    // Sidecars end with the others, and soon after these have been told to.
     const hasEnded = ({ name }: Json): boolean => {
       const runs = this.runs?.of({ podUID, container: name }) ?? [];
       return runs.length > 0 && runs.every(({ endedMs }) => endedMs !== undefined);
     };
-    if (initContainers.includes(spec) && (containers.every(hasEnded) || initContainers.some(hasEnded))) return;
+    const isOver = (one: Json): boolean => mayBeKilled(one) || hasEnded(one);
+    if (initContainers.includes(spec) && (containers.every(isOver) || initContainers.some(hasEnded))) return;
     this.#world.violate('a container is not stopped without a reason', `${podName} ${podUID} ${container} ${id}`);
   }
 
@@ -128,6 +128,11 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
     if (running.length > 0)
       this.#world.violate('no terminal phase while containers run', `${name} ${uid}: ${running.join(', ')}`);
   }
+}
+
+/** A failed probe or hook kills a container. */
+function mayBeKilled({ livenessProbe, startupProbe, lifecycle }: Json): boolean {
+  return livenessProbe !== undefined || startupProbe !== undefined || lifecycle?.postStart !== undefined;
 }
 
 function isCritical(pod: Json): boolean {
