@@ -65,7 +65,7 @@ export class PodSyncStatuses implements PodDeletionSafety {
     void status.scope.close();
   }
 
-  /** Called when the workers know the pods of all sources: from now on, an unknown pod is gone. */
+  /** Called when the workers know the pods of all sources and of the runtime: from now on, an unknown pod is gone. */
   podsSynced(): void {
     this.#arePodsSynced = true;
   }
@@ -111,7 +111,7 @@ export class PodSyncStatuses implements PodDeletionSafety {
     return this.#statuses.get(uid)?.lifecycle.state === 'terminated';
   }
 
-  /** True unless the pod is terminated, or unknown after all sources are ready. */
+  /** True unless the pod is terminated, or unknown after `podsSynced`. */
   couldHaveRunningContainers(uid: string): boolean {
     const status = this.#statuses.get(uid);
     return status === undefined ? !this.#arePodsSynced : status.lifecycle.state !== 'terminated';

@@ -110,7 +110,6 @@ export class PodWorkers {
   syncKnownPods(desiredPods: Iterable<ValidPod>): Map<string, PodWorkerSync> {
     const desired = new Set<string>();
     for (const { metadata } of desiredPods) desired.add(metadata.uid);
-    this.statuses.podsSynced();
 
     for (const status of this.statuses.all()) {
       const isOrphan = !desired.has(status.uid);

@@ -64,7 +64,9 @@ const orphanGracePeriodSeconds = 1;
  * 4. Pods that have ended, are deleted and were never started are finished.
  * 5. Pods that only the runtime knows are killed.
  *
- * Divergence: the kubelet's sync loop waits for the list, and for the removal of folders. A rejected pod is never started;
+ * Divergence: the kubelet's sync loop waits for the list, and for the removal of folders. Until a list has succeeded, a pod
+ * without a worker could have running containers; the kubelet writes the terminal phase of a rejected pod whose containers have
+ * outlived a restart, and deletes it, while its runtime does not respond. A rejected pod is never started;
  * the kubelet starts it if its status was dropped because another pod now has its name. Source: kubelet `HandlePodCleanups`.
  */
 export async function handlePodCleanups(options: PodCleanupsOptions, signal: AbortSignal): Promise<void> {
@@ -75,7 +77,9 @@ export async function handlePodCleanups(options: PodCleanupsOptions, signal: Abo
   const runningPods = (await listPods(signal)).filter(isRunning);
   signal.throwIfAborted();
 
-  // No await from here on. Pods may have been added since, and may have ended.
+  // No await from here on: whatever only the runtime knows has a worker at the end. Pods may have been added since, and may have
+  // ended.
+  statuses.podsSynced();
   const { pods, mirrorPods, orphanedMirrorPods } = podManager.getPodsAndMirrorPods();
   const desired = new Set(pods.map(uidOf));
   const workers = statuses.knownPods(desired);

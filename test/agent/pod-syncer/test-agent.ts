@@ -293,6 +293,7 @@ export class TestAgent {
   #housekeeping(): void {
     const pods = this.pods();
     const known = this.workers.syncKnownPods(pods);
+    this.workers.statuses.podsSynced();
     for (const pod of pods) {
       if (!known.has(pod.metadata.uid)) this.workers.updatePod({ updateType: 'create', pod });
     }

@@ -782,6 +782,7 @@ describe('getWork', () => {
 
 function syncKnown(uids: readonly string[]): Record<string, string> {
   const known = t.workers.syncKnownPods(uids.map((uid) => podOf(uid)));
+  t.workers.statuses.podsSynced();
   return Object.fromEntries(
     [...known].map(([uid, { state, isOrphan, hasConfig, isStatic }]) => [
       uid,

@@ -99,6 +99,24 @@ describe('TestKubelet_HandlePodCleanups', () => {
     expect(worker()).toBeUndefined();
   });
 
+  it('a pod without a worker could have running containers until the runtime has listed its pods', async () => {
+    const couldRun = (): boolean => t.workers.statuses.couldHaveRunningContainers(uid);
+    const listPods = runtime.listPods.bind(runtime);
+    runtime.put(runtimePod);
+    runtime.listPods = async () => {
+      throw new Error('connection refused');
+    };
+    await expect(cleanUp()).rejects.toThrow('connection refused');
+    expect(couldRun()).toBe(true);
+    runtime.listPods = listPods;
+    const release = t.syncer.hold(uid);
+    await cleanUp();
+    expect(couldRun()).toBe(true);
+    release();
+    await drainAllWorkers(t);
+    expect(couldRun()).toBe(false);
+  });
+
   it('a pod whose worker ends it while the runtime lists it is not killed as an orphan', async () => {
     runtime.put(runtimePod);
     await update({ updateType: 'create', pod: simplePod() });
