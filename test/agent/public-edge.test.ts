@@ -38,6 +38,12 @@ describe('the results of a runtime are validated before they are used', () => {
     expect(() => generatePodStatus(badPod as ValidPod, { runtimeStatus: status })).toThrow(refusal);
   });
 
+  it('a field that an observation does not have replaces nothing that is generated', () => {
+    const excess = { phase: 'Succeeded', podIPs: ['10.0.0.9'], ephemeralContainerStatuses: [{ name: 'c' }] };
+    const runtimeStatus = { sandboxes: [], containers: [] };
+    expect(generatePodStatus(pod, { runtimeStatus, ...excess })).toEqual(generatePodStatus(pod, { runtimeStatus }));
+  });
+
   it('the message has the expected and the actual value', () => {
     const runtimeStatus = { ...empty, containers: [{ ...container, state: 'RUNNING' }] } as unknown as RuntimePodStatus;
     expect(() => generatePodStatus(pod, { runtimeStatus })).toThrow(

@@ -77,13 +77,13 @@ export function generatePodStatus(pod: Pod, observation: PodObservation): PodSta
     hasAnyActiveRegularContainerStarted(pod, activeContainerStatuses(runtimeStatus)),
   );
   return generateAPIPodStatus(pod, {
+    ...rest,
+    ...updatePodStatus(pod, { containerStatuses, initContainerStatuses }, { results, agentStartedAtMs }),
     ephemeralContainerStatuses,
     phase,
     sandboxes: runtimeStatus.sandboxes,
     podIPs: runtimeStatus.ips ?? [],
     runtimeContainers,
-    ...updatePodStatus(pod, { containerStatuses, initContainerStatuses }, { results, agentStartedAtMs }),
-    ...rest,
   });
 }
 
