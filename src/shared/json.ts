@@ -12,6 +12,11 @@ export function ownField(object: Raw, field: string): unknown {
   return Object.hasOwn(object, field) ? object[field] : undefined;
 }
 
+/** A field of what may be no JSON object. */
+export function fieldOf(value: unknown, field: string): unknown {
+  return isObject(value) ? value[field] : undefined;
+}
+
 /** Assigns an own field of any name, including `__proto__`. */
 export function setOwn(target: object, field: string, value: unknown): void {
   if (field === '__proto__')

@@ -3,7 +3,7 @@ import type { APIRequests } from '../client/api-requests.ts';
 import { isKubeConfig } from '../client/client-node-api.ts';
 import type { KubeConfigSource } from '../http/kube-config-types.ts';
 import { refuseArgument } from '../../shared/errors.ts';
-import { isObject } from '../../shared/json.ts';
+import { fieldOf, isObject } from '../../shared/json.ts';
 import type { Pod } from '../objects/types.ts';
 import { requireText } from '../../shared/validate.ts';
 import { type AccessCheck, AccessReport } from './access-report.ts';
@@ -210,8 +210,4 @@ function noPodReason(pod: APIError | undefined): string {
   return pod === undefined
     ? 'the node has no pod to try it on'
     : `the pods of the node cannot be listed: ${pod.message}`;
-}
-
-function fieldOf(value: unknown, name: string): unknown {
-  return isObject(value) ? value[name] : undefined;
 }

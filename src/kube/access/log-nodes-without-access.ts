@@ -1,6 +1,6 @@
 import type { APIRequests } from '../client/api-requests.ts';
 import { describeAPIError } from '../client/api-error.ts';
-import { isObject } from '../../shared/json.ts';
+import { fieldOf } from '../../shared/json.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { type AccessPart, leaseNamespace, type Permission, permissionsOf, resourceOf } from './permissions.ts';
 
@@ -69,8 +69,4 @@ function grants(rule: unknown, permission: Permission): boolean {
 function arrayOf(value: unknown, name: string): readonly unknown[] {
   const field = fieldOf(value, name);
   return Array.isArray(field) ? field : [];
-}
-
-function fieldOf(value: unknown, name: string): unknown {
-  return isObject(value) ? value[name] : undefined;
 }
