@@ -1,6 +1,7 @@
 import type { Clock, Timer } from '../../shared/clock.ts';
 import type { Container, ContainerStatus, PodStatus, Probe, ValidPod } from '../../kube/objects/types.ts';
 import { containerShouldRestart, isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
+import { containerStatusesOf } from '../../status-manager/status/container-statuses.ts';
 import {
   type RuntimeContainer,
   shouldAllContainersRestart,
@@ -176,7 +177,7 @@ export class ProbeWorker {
 
   #adoptContainer(status: ContainerStatus): void {
     const { containerID, started } = status;
-    const { container, results, probeType, agentStartedMs } = this.#options;
+    const { pod, container, results, probeType, agentStartedMs } = this.#options;
     if (this.#containerID !== '') results.remove(this.#containerID);
     this.#containerID = containerID!;
     this.#onHold = false;
@@ -186,7 +187,11 @@ export class ProbeWorker {
     // A container that an earlier agent probed keeps its readiness until the first probe.
     const startedMs = this.#startedMs(status);
     const isOlder = startedMs !== undefined && isOlderThanAgent(startedMs, agentStartedMs);
-    if (!isOlder) this.#set(probeTypes[probeType].initialResult);
+    // Divergence: one that an earlier agent has shown as started stays so. In the kubelet, it is probed for startup again if it
+    // is younger than 10 s by the wall clock, for example after that was set back, or by the clock of another machine.
+    const shown = containerStatusesOf(pod.status).find((one) => one.containerID === containerID);
+    const hasStarted = probeType === 'startup' && shown?.started === true;
+    if (!isOlder && !hasStarted) this.#set(probeTypes[probeType].initialResult);
   }
 
   /** When the container was started, on the monotonic clock; undefined if it is not running. */

@@ -397,6 +397,19 @@ describe('after a restart of the agent', () => {
   );
 
   it.each([
+    ['the run that the API server shows as started stays started', containerID, undefined],
+    ['another run is probed for startup', 'test://earlier', 'unknown'],
+  ])('whatever the wall clock says: %s', async (_, shownID, result) => {
+    status = statusWith(running(start + 3_600_000));
+    const pod: ValidPod = {
+      metadata: { uid: 'test_pod', name: 'test', namespace: 'default' },
+      status: statusWith(running(), { id: shownID }),
+    };
+    await worker('startup', {}, { pod, agentStartedMs: 0 }).doProbe();
+    expect([results.get(containerID), probes]).toEqual([result, 0]);
+  });
+
+  it.each([
     [10_001, undefined],
     [10_000, 'failure'],
   ])('a container that started %d ms before it has the first result %s', async (ageMs, result) => {
