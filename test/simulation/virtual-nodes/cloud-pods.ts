@@ -180,7 +180,8 @@ export class CloudPods {
         now = { name, restartCount, ready: before.ready === false };
         break;
       case 'exit':
-        if (policy === 'Never' || this.#restartedByNode) now = { name, restartCount, exit };
+        if (policy === 'Never' || (policy === 'OnFailure' && exitCode === 0) || this.#restartedByNode)
+          now = { name, restartCount, exit };
         else now = { name, restartCount, exit, waiting: { reason: 'CrashLoopBackOff' } };
         break;
       case 'restart':
