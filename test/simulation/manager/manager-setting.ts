@@ -904,7 +904,13 @@ class ManagerSimulation {
   async #checkNewMirrors(): Promise<void> {
     if (this.#static.pods.length === 0 || this.#current.options.manager.qps !== undefined) return;
     const current = this.#current;
-    await this.#world.until('the informer watches again', 40_000, () => current.watchFailure);
+    await this.#world.until('the informer watches again', 40_000, () => {
+      // Which the informer notices after half a minute.
+      const isStalled = [...this.#cluster.network.streams].some(
+        (stream) => stream.process === current.process && stream.isStalled,
+      );
+      return current.watchFailure ?? (isStalled ? 'its watch stalls' : undefined);
+    });
     // At different times between two full batches.
     for (let i = 0; i < 3; i++) {
       this.#static.renew();
