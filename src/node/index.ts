@@ -145,7 +145,7 @@ export * from './runtime/streaming-runtime.ts';
 export * from './status/should-container-be-restarted.ts';
 export type { StartFailure, StartFailures } from './status/convert-container-statuses.ts';
 export { generatePodStatus, type PodObservation } from './status/generate-pod-status.ts';
-export { keepReportedEnds } from './status/reported-ends.ts';
+export { keepReasonOfEnd, keepReportedEnds, whyEnded } from './status/reported-ends.ts';
 export { setGeneratedStatus } from './status/set-generated-status.ts';
 
 // sync-loop

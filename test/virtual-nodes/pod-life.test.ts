@@ -150,6 +150,22 @@ describe('the life of a pod', () => {
     expect(test.cloud.names).toEqual([]);
   });
 
+  it('that has failed keeps its reason when its containers have exited with 0, and another process has its node', async () => {
+    const why = { phase: 'Failed', reason: 'DeadlineExceeded', message: 'Pod was active on the node for too long' };
+    await test.startNodes();
+    await test.create(podOf('web', { restartPolicy: 'Never' }));
+    await test.advance(7000);
+    await test.stopNodes();
+    test.server.pods.patchStatus('default', 'web', { status: why });
+    test.cloud.stop('web');
+    await test.startNodes();
+    await test.advance(7000);
+    expect(test.status('web')).toMatchObject({
+      ...why,
+      containerStatuses: [{ state: { terminated: { exitCode: 0 } } }],
+    });
+  });
+
   it('changed labels, annotations and images are passed on once, with what the cloud was told before', async () => {
     await test.startNodes();
     await test.create(podOf());

@@ -18,6 +18,7 @@ import {
   type BoundedRuntime,
   configSeenAnnotation,
   generatePodStatus,
+  keepReasonOfEnd,
   keepReportedEnds,
   type PodCallOptions,
   type PodEventRecorder,
@@ -37,6 +38,7 @@ import {
   toAPIPod,
   type Measured,
   type NodeContext,
+  whyEnded,
 } from '../../node/index.ts';
 import { podStatusResources } from '../../status-manager/status/pod-resources.ts';
 import { CrashLoopBackOff } from '../back-off/crash-loop-back-off.ts';
@@ -343,9 +345,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
       agentStartedAtMs: clock.now() - (clock.monotonicMs() - agentStartedMs),
     });
     const status = {
-      // Divergence: the kubelet forgets why a pod has failed if its containers have exited with 0.
-      ...(generated.phase === previous?.phase && whyEnded(previous)),
-      ...generated,
+      ...keepReasonOfEnd(generated, previous),
       ...(resources === undefined && this.#actuatedPodResources(pod)),
     };
     probeManager.triggerReadiness(uid, status);
@@ -397,10 +397,6 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     this.#options.eventRecorder.event({ pod, type: 'Warning', reason: 'FailedKillPod', message });
     throw new Error(`error killing terminating pod: ${error.message}`, { cause: error });
   }
-}
-
-function whyEnded({ reason, message }: Pick<PodStatusInput, 'reason' | 'message'> = {}): PodStatusInput {
-  return { ...(reason && { reason }), ...(message && { message }) };
 }
 
 /** The failures of containers that have no run in the runtime, and whose end has not been reported either. */

@@ -27,3 +27,23 @@ export function keepReportedEnds(
   );
   return { ...runtimeStatus, containers };
 }
+
+/**
+ * The generated status of a pod, whose last status was `reported`. A pod that has ended keeps the reason and the message of
+ * its end.
+ *
+ * Divergence: the kubelet forgets why a pod has failed if its containers have exited with 0.
+ */
+export function keepReasonOfEnd(
+  generated: PodStatusInput,
+  reported: PodStatusInput | null | undefined,
+): PodStatusInput {
+  const hasEnded = isPodPhaseTerminal(generated.phase) && generated.phase === reported?.phase;
+  return hasEnded ? { ...whyEnded(reported), ...generated } : generated;
+}
+
+/** Reason and message of a status, as far as it has them. */
+export function whyEnded(status: PodStatusInput | null | undefined): Pick<PodStatusInput, 'reason' | 'message'> {
+  const { reason, message } = status ?? {};
+  return { ...(reason && { reason }), ...(message && { message }) };
+}

@@ -5,6 +5,7 @@ import {
   crashLoopMessage,
   crashLoopReason,
   generatePodStatus,
+  keepReasonOfEnd,
   keepReportedEnds,
   type PodObservation,
   type ProbeResults,
@@ -95,8 +96,8 @@ export function generateProviderPodStatus(
   const containers = asRuntime.containers.filter(({ name }) => !hidden.has(name));
   const runtimeStatus = keepReportedEnds({ ...asRuntime, containers }, previous);
 
-  const generate = (eviction: PodFailure | undefined): PodStatusInput =>
-    generatePodStatus(pod, {
+  const generate = (eviction: PodFailure | undefined): PodStatusInput => {
+    const generated = generatePodStatus(pod, {
       runtimeStatus,
       podIsTerminal,
       eviction,
@@ -111,6 +112,8 @@ export function generateProviderPodStatus(
         }),
       ...observation,
     });
+    return keepReasonOfEnd(generated, previous);
+  };
   let status = generate(failure ?? deadlineExceeded);
   if (status.phase === 'Succeeded' && mustAlwaysRun(inputs, previous)) status = generate(notRestarted);
 
