@@ -84,10 +84,6 @@ interface Cached<Status> {
   readonly status: Status;
 }
 
-interface CachedContainer extends Cached<RuntimeContainerStatus> {
-  readonly logPath: string;
-}
-
 interface LogLink {
   readonly podUID: string;
   readonly link: string;
@@ -105,9 +101,11 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   // Data that can be read again, by the ID of the container or sandbox. A list removes the entries that it lacks.
   readonly #revisions = new Revisions();
   /** A status is read again when the list shows another state. Only a resize changes it within a state. */
-  readonly #containers = new ReadCache<CachedContainer>(this.#revisions);
+  readonly #containers = new ReadCache<Cached<RuntimeContainerStatus>>(this.#revisions);
   readonly #sandboxes = new ReadCache<Cached<RuntimeSandboxStatus>>(this.#revisions);
   readonly #owners = new ReadCache<EventOwner>(this.#revisions);
+  /** They never change, so they stay known while the status of a container must be read again. */
+  readonly #logPaths = new ReadCache<string>(this.#revisions);
 
   // Data that only this process has. A list never removes it; the end of its call, sandbox or pod does.
   /** Containers and sandboxes that a call is starting or stopping → the event that the call causes, which is dropped. */
@@ -161,7 +159,8 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   async listPods({ signal }: CallOptions = {}): Promise<readonly RuntimePod[]> {
     const since = this.#revisions.next();
     const { pods, ids } = await this.#list(undefined, since, signal);
-    for (const cache of [this.#containers, this.#sandboxes, this.#owners]) cache.prune((id) => ids.has(id), since);
+    for (const cache of [this.#containers, this.#sandboxes, this.#owners, this.#logPaths])
+      cache.prune((id) => ids.has(id), since);
     return pods;
   }
 
@@ -546,7 +545,8 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
       sandboxID,
       terminationMessage: hasExited ? await this.#settings.files.readTerminationMessage(criStatus) : '',
     });
-    if (criStatus.state === state) this.#containers.store(id, { state, status, logPath: criStatus.log_path }, since);
+    if (criStatus.state === state) this.#containers.store(id, { state, status }, since);
+    this.#logPaths.store(id, criStatus.log_path, since);
     return status;
   }
 
@@ -584,7 +584,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
       const { [podNameLabel]: name = '', [podNamespaceLabel]: namespace = '', [containerNameLabel]: of = '' } = labels;
       if (!labels[podUIDLabel]) continue;
       // A pod that the agent has not seen yet is left for the next list: a call without a response would delay all others.
-      const path = this.#containers.get(id)?.logPath;
+      const path = this.#logPaths.get(id);
       if (path) logs.push({ containerID: id, path, link: this.#logLink({ name, namespace }, of, id) });
     }
     return logs;

@@ -890,6 +890,21 @@ describe('logs of running containers', () => {
     expect(requestsOf('ReopenContainerLog')).toEqual([{ container_id: 'c1' }]);
     expect(readdirSync(join(log('0.log'), '..')).toSorted()).toEqual(['0.log', '0.log.20260102-030415']);
   });
+
+  it('are rotated when they are due, also if the container has just been resized', async () => {
+    const clock = new FakeClock('2026-01-02T03:04:05Z');
+    const path = join(folder, 'pods', 'ns_web_u', 'app', '0.log');
+    mkdirSync(join(path, '..'), { recursive: true });
+    writeFileSync(path, 'a large log');
+    responses['ListContainers'] = { containers: [listedContainer('c1', 'u')] };
+    responses['ContainerStatus'] = { status: containerStatus('c1', { log_path: path }) };
+    const runtime = runtimeWith({ containerLogMaxSizeBytes: 10, clock });
+    await runtime.listPods();
+    await runtime.updateContainerResources('containerd://c1', { limits: { cpu: '1' } });
+    clock.advance(10_000);
+    await expect.poll(() => requestsOf('ReopenContainerLog')).toEqual([{ container_id: 'c1' }]);
+    runtime.close();
+  });
 });
 
 describe('an exit that containerd reports', () => {
