@@ -379,6 +379,18 @@ describe('with `restarts: node`', () => {
     }
   });
 
+  it('a run that has stopped does not run again, whatever a list shows that lags behind, unless it was deleted', () => {
+    const list = (row: string, pod: ProviderPod): ProviderPodRecord => {
+      const report = { kind: 'listed', pod, observation, atMs: 1 } as const;
+      return reconcileProviderPod(inState(row), { report, isUnlisted: false, nowMs }, node).record;
+    };
+    for (const state of ['creating', 'running'] as const) {
+      expect(list('stopped', reported({ state })).state).toEqual(states['stopped']);
+      expect(list('stopped', reported({ state, restartCount: 1 })).state.kind).toBe('reported');
+      for (const row of ['stoppedDeleted', 'gone']) expect(list(row, reported({ state })).state.kind).toBe('ending');
+    }
+  });
+
   it('after a restart of the process, the status says which run was seen last: a list with an earlier one is waited out', () => {
     for (const pod of [exited(1, 1), reported({ restartCount: 1 })]) {
       const report = { kind: 'listed', pod, observation, atMs: 1 } as const;

@@ -342,8 +342,11 @@ function reportedState(
   const fields = fieldsOf(pod, restarts, known);
   const reported = isEqual(known, fields) ? known! : fields;
   const deletedMs = 'deletedMs' in state ? state.deletedMs : undefined;
+  const isSameRun = state.kind === 'ended' && (known?.restartCount ?? 0) === (pod.restartCount ?? 0);
+  // A run that has stopped does not run again: the report is out of date.
+  if (restarts === 'node' && isSameRun && known !== undefined && deletedMs === undefined && pod.state !== 'stopped')
+    return state;
   if (pod.state === 'stopped') {
-    const isSameRun = state.kind === 'ended' && known?.restartCount === pod.restartCount;
     return { kind: 'ended', pod: reported, stoppedMs: isSameRun ? state.stoppedMs : nowMs, deletedMs };
   }
   if (deletedMs !== undefined) return { kind: 'ending', pod: reported, deletedMs };
