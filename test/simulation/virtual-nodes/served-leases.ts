@@ -3,9 +3,19 @@ import type { SimulatedProcess } from '../simulated-process.ts';
 
 const leases = /\/namespaces\/kube-system\/leases(?:\/|$)/;
 
-/** When each replica sent the requests that keep its membership, by what API servers have served. */
+/** The deletion of the Lease of a node. */
+interface Deletion {
+  readonly atMs: number;
+  /** How long there had been the Lease. */
+  readonly ageMs: number;
+}
+
+/** When each replica sent the requests that keep its membership, and when Leases of nodes were deleted, by what API servers have served. */
 export class ServedLeases {
   readonly #served: readonly ServedCall[];
+  /** By the names of Leases. */
+  readonly #createdMs = new Map<string, number>();
+  readonly #deletions = new Map<string, Deletion>();
   readonly #last = new Map<SimulatedProcess, { renewedMs: number; listedMs: number }>();
   #seen = 0;
 
@@ -16,13 +26,26 @@ export class ServedLeases {
 
   /** When a replica sent the older one of its last renewal and its last list; -Infinity if one of them is missing. */
   sentMs(process: SimulatedProcess): number {
-    for (; this.#seen < this.#served.length; this.#seen++) this.#add(this.#served[this.#seen]!);
+    this.#read();
     const { renewedMs, listedMs } = this.#last.get(process) ?? { renewedMs: -Infinity, listedMs: -Infinity };
     return Math.min(renewedMs, listedMs);
   }
 
-  #add({ process, method, path, body, sentMs, servedStatus }: ServedCall): void {
+  /** The last deletion of the Lease of a node. */
+  deletionOf(nodeName: string): Deletion | undefined {
+    this.#read();
+    return this.#deletions.get(`virtual-nodes.node.${nodeName}`);
+  }
+
+  #read(): void {
+    for (; this.#seen < this.#served.length; this.#seen++) this.#add(this.#served[this.#seen]!);
+  }
+
+  #add({ process, method, path, body, sentMs, processedMs: atMs = 0, servedStatus }: ServedCall): void {
     if (servedStatus >= 300 || !leases.test(path)) return;
+    if (method === 'POST') this.#createdMs.set(leaseNameOf(body), atMs);
+    const name = path.slice(path.lastIndexOf('/') + 1);
+    if (method === 'DELETE') this.#deletions.set(name, { atMs, ageMs: atMs - (this.#createdMs.get(name) ?? 0) });
     const last = this.#last.get(process) ?? { renewedMs: -Infinity, listedMs: -Infinity };
     this.#last.set(process, last);
     if (method === 'GET' && path.endsWith('/leases')) last.listedMs = Math.max(last.listedMs, sentMs);
@@ -33,6 +56,10 @@ export class ServedLeases {
 
 /** Whether a request writes the Lease of a replica, and not that of a node. */
 export function isMemberLease(body: unknown): boolean {
+  return /\.member\./.test(leaseNameOf(body));
+}
+
+function leaseNameOf(body: unknown): string {
   const { metadata } = (body ?? {}) as { readonly metadata?: { readonly name?: string } };
-  return /\.member\./.test(metadata?.name ?? '');
+  return metadata?.name ?? '';
 }
