@@ -83,7 +83,7 @@ export function checkTurns(calls: readonly CloudCall[], timeoutMs: number): Viol
     const before = last.get(key);
     last.set(key, call);
     if (before === undefined) continue;
-    const endMs = Math.min(before.settledMs ?? Number.POSITIVE_INFINITY, before.sentMs + timeoutMs * 0.98);
+    const endMs = Math.min(before.settledMs ?? Number.POSITIVE_INFINITY, before.madeMs + timeoutMs * 0.98);
     if (endMs > call.sentMs)
       violations.push({
         invariant: 'the calls for a pod come one after the other',

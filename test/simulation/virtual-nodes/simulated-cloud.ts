@@ -62,6 +62,8 @@ export interface CloudCall {
   readonly uid: string | undefined;
   readonly epoch: number;
   readonly signal: AbortSignal;
+  /** When the library made the call: a provider reads the materials of a pod before it sends anything. */
+  readonly madeMs: number;
   readonly sentMs: number;
   /** When it had its effect, if it had one. */
   processedMs?: number;
@@ -76,6 +78,8 @@ interface Effect<T> {
   readonly pod: ProviderPodReference | undefined;
   readonly epoch: number;
   readonly signal: AbortSignal;
+  /** Default: now. */
+  readonly madeMs?: number;
   readonly run: () => T;
 }
 
@@ -134,13 +138,14 @@ export class SimulatedCloud {
     return {
       capabilities: { initContainers: true, restarts: kind.restarts, ...(kind.probes && { probes: 'node' as const }) },
       createPod: async (pod, options) => {
+        const madeMs = this.#world.nowMs;
         await this.#useMaterials(process, pod, options, random);
         const { signal, epoch, podHash, restartCount } = options;
         // It may have taken too long.
         signal.throwIfAborted();
         const create = (): void => cloudPods.create(structuredClone(pod), hashOf(podHash), restartCount);
         this.onCreate(process, pod, restartCount);
-        await this.#call(process, { method: 'createPod', pod: reference(pod), epoch, signal, run: create });
+        await this.#call(process, { method: 'createPod', pod: reference(pod), epoch, signal, madeMs, run: create });
         // What it does to the object that it was handed concerns nobody else.
         (pod as { spec?: unknown }).spec = {};
       },
@@ -287,12 +292,14 @@ export class SimulatedCloud {
     return true;
   }
 
-  #call<T>(process: SimulatedProcess, { method, pod, epoch, signal, run }: Effect<T>): Promise<T> {
+  #call<T>(process: SimulatedProcess, effect: Effect<T>): Promise<T> {
     if (!process.isAlive) return new Promise(() => {});
     const world = this.#world;
+    const sentMs = world.nowMs;
+    const { method, pod, epoch, signal, madeMs = sentMs, run } = effect;
     const random = this.#random;
     const { uid, nodeName } = pod ?? {};
-    const call: CloudCall = { process, method, nodeName, uid, epoch, signal, sentMs: world.nowMs };
+    const call: CloudCall = { process, method, nodeName, uid, epoch, signal, madeMs, sentMs };
     this.calls.push(call);
     const number = this.calls.length;
     world.note(process.name, `⇒ ${number}`, method, pod?.name ?? '', uid ?? '', nodeName ?? '', epoch);
