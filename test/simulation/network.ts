@@ -78,7 +78,7 @@ export type RefusableCall = Pick<
 /** A request that a server has handled, also if its response was lost. */
 export interface ServedCall extends Call {
   readonly servedStatus: number;
-  /** Its process was stopped before it had sent it. */
+  /** Its process was stopped before it had sent it, or before it arrived, and could not give it up. */
   readonly wasHeld: boolean;
 }
 
@@ -343,7 +343,7 @@ export class Network {
         const arrive = (onDone: (settled: Settled) => void): void => {
           call.processedMs ??= world.nowMs;
           this.#serve(method, target, headers, body, (settled) => {
-            this.served.push({ ...call, servedStatus: settled.status, wasHeld });
+            this.served.push({ ...call, servedStatus: settled.status, wasHeld: wasHeld || process.isPaused });
             onDone(settled);
           });
         };

@@ -14,29 +14,45 @@ const ofNode = 'virtual-nodes.node.';
  * never had may be: `createPod` has failed permanently, and an owner that did not get to write this is followed by one that
  * sees a pod that is to run, and tries for the first time. Nor can the next owner know that a pod's activeDeadlineSeconds
  * were over by the clock of the one before, which never got to write it; the kubelet starts such a pod again, too, after a
- * restart with an earlier clock.
+ * restart with an earlier clock. Nor that the cloud has lost a pod whose status has never shown that it ran.
  */
-export function checkCreations(calls: readonly CloudCall[], history: readonly PodWrite[]): Violation[] {
+export function checkCreations(
+  calls: readonly CloudCall[],
+  history: readonly PodWrite[],
+  lost: ReadonlySet<string>,
+): Violation[] {
   const violations: Violation[] = [];
   const withDeadline = new Set(
     history.filter(({ pod }) => pod.spec.activeDeadlineSeconds !== undefined).map(({ pod }) => pod.metadata.uid),
   );
+  /** Whether an owner could know that the pod had run. */
+  const hasShownRun = (uid: string, untilMs: number): boolean =>
+    history.some(
+      ({ pod, atMs }) => atMs <= untilMs && pod.metadata.uid === uid && (pod.status?.phase ?? 'Pending') !== 'Pending',
+    );
   const deletedMs = new Map<string, number>();
+  const deletedIn = new Map<string, number>();
   const createdMs = new Map<string, number>();
-  for (const { method, uid = '', isSuccess, settledMs, processedMs } of calls) {
-    if (method === 'deletePod' && isSuccess === true)
+  /** The pods that a later owner may run, as it cannot know better. */
+  const unknown = new Set<string>();
+  for (const { method, uid = '', epoch, isSuccess, settledMs, processedMs } of calls) {
+    if (method === 'deletePod' && isSuccess === true) {
       deletedMs.set(uid, Math.min(settledMs!, deletedMs.get(uid) ?? Number.POSITIVE_INFINITY));
+      deletedIn.set(uid, Math.min(epoch, deletedIn.get(uid) ?? epoch));
+    }
     if (method === 'createPod' && processedMs !== undefined)
       createdMs.set(uid, Math.min(processedMs, createdMs.get(uid) ?? Number.POSITIVE_INFINITY));
   }
-  for (const { method, uid = '', process, sentMs, processedMs } of calls) {
+  for (const { method, uid = '', epoch, process, sentMs, processedMs } of calls) {
     if (method !== 'createPod' || processedMs === undefined || withDeadline.has(uid)) continue;
     const sinceMs = deletedMs.get(uid) ?? Number.POSITIVE_INFINITY;
-    if (sentMs > sinceMs && createdMs.get(uid)! < sinceMs)
-      violations.push({
-        invariant: 'no pod is created again after its deletion',
-        details: `${uid} by ${process.name} at ${sentMs}, deleted at ${sinceMs}`,
-      });
+    if (sentMs <= sinceMs || createdMs.get(uid)! >= sinceMs) continue;
+    if (lost.has(uid) && epoch > deletedIn.get(uid)! && !hasShownRun(uid, sentMs)) unknown.add(uid);
+    if (unknown.has(uid)) continue;
+    violations.push({
+      invariant: 'no pod is created again after its deletion',
+      details: `${uid} by ${process.name} at ${sentMs}, deleted at ${sinceMs}`,
+    });
   }
   return violations;
 }
@@ -116,7 +132,7 @@ export function checkWriters(
     }
     const node = nodeOfPath(path) ?? nodeOf(podNameOf(path) ?? '', uidOf(body));
     const holder = node === undefined ? undefined : holders.get(node);
-    // What a stopped process sends when it continues has an effect only if nothing has changed since.
+    // What a process sends that is stopped meanwhile has an effect only if nothing has changed since.
     if (holder === undefined || wasHeld || holder.startsWith(`${process.name}-`)) continue;
     violations.push({
       invariant: 'only the owner of a node writes for it',

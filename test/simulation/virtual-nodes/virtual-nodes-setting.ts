@@ -824,7 +824,7 @@ class VirtualNodesSimulation {
     const { lagMs, restarts } = this.#cloud.kind;
     const violations = [
       ...checkTerminalIsFinal(history),
-      ...checkCreations(this.#cloud.calls, history),
+      ...checkCreations(this.#cloud.calls, history, this.#cloud.cloudPods.lost),
       ...checkEpochs(this.#cloud.calls),
       ...checkTurns(this.#cloud.calls, this.#options.callTimeoutMs),
       ...checkDeletes(network.calls, this.#cloud.calls, this.#cloud.cloudPods.runs),
