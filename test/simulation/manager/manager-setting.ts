@@ -622,8 +622,8 @@ class ManagerSimulation {
   }
 
   #checkPrompt(podUID: string, behindSinceMs: number): void {
-    // Its mirror pod may not exist.
-    if (this.#static.pods.some(({ metadata }) => metadata?.uid === podUID)) return;
+    // The mirror pod of a static pod may not exist, and a node gets 403 for another pod that does not.
+    if (!this.#exists(podUID)) return;
     if (this.#healthySinceMs === undefined || this.#current.options.manager.qps !== undefined) return;
     const worksSinceMs = this.#healthySinceMs - recoveryMs;
     const promptFromMs = behindSinceMs < worksSinceMs ? worksSinceMs + lostRequestMs : this.#healthySinceMs;
