@@ -14,6 +14,8 @@ interface ProbeCount {
   count: number;
   /** Of the present run: the last result that has reached its threshold. */
   concluded: Result | undefined;
+  /** When it was first so. */
+  concludedMs: number;
   /** The last command that could not be run: it is run up to three times. */
   broken: { readonly atMs: number; readonly attempts: number; readonly id: string } | undefined;
 }
@@ -72,8 +74,10 @@ export class ProbeChecks {
     if (known.id === '') known.seen.add((known.id = id));
     if (!isRetry) this.#checkSent(node, call, known, { status, shown, violate });
     return (outcome) => {
+      const { concluded } = counts;
       counts.broken = outcome === 'unknown' ? { atMs: this.#world.nowMs, attempts, id } : undefined;
       if (outcome === 'success' || outcome === 'failure') count(known, id, outcome, probeType, specOf(node, call));
+      if (counts.concluded !== concluded) counts.concludedMs = this.#world.nowMs;
     };
   }
 
@@ -100,11 +104,13 @@ export class ProbeChecks {
     if ((shown?.started === true) !== (probeType !== 'startup'))
       violate('startup probes come first, and end with the start', { shown });
     if (isUncertain) return;
-    const { concluded } = counts[probeType];
+    const { concluded, concludedMs } = counts[probeType];
     if (probeType !== 'readiness' && (concluded === 'failure' || (probeType === 'startup' && concluded !== undefined)))
       violate('no probe after its last result', { concluded, shown });
-    // By the next probe, at the latest.
-    if (probeType === 'readiness' && concluded !== undefined && shown?.ready !== (concluded === 'success'))
+    // By the next probe, unless that follows at once: the result waits behind what has arrived before, as during a pause of the
+    // process. In the kubelet, too, the worker goes on before the sync loop has received a result.
+    if (probeType !== 'readiness' || concluded === undefined || concludedMs === this.#world.nowMs) return;
+    if (shown?.ready !== (concluded === 'success'))
       violate('the status shows what the probes have shown', { concluded, shown });
   }
 
@@ -174,7 +180,9 @@ export class ProbeChecks {
     const containers = this.#owners.get(statusManager) ?? new Map<string, ProbedContainer>();
     this.#owners.set(statusManager, containers);
     const key = `${uid} ${name}`;
-    const none = (): ProbeCount => ({ last: undefined, count: 0, concluded: undefined, broken: undefined });
+    const none = (): ProbeCount => ({
+      ...{ last: undefined, count: 0, concluded: undefined, concludedMs: 0, broken: undefined },
+    });
     const known = containers.get(key) ?? {
       ...{ id: '', seen: new Set(), isUncertain: false, failed: new Set(), kills: new Map() },
       counts: { startup: none(), liveness: none(), readiness: none() },
