@@ -577,6 +577,9 @@ class VirtualNodesSimulation {
     const why = err instanceof Error ? err.stack : JSON.stringify(reason ?? fields);
     // As the kubelet, which tries again.
     if (message === 'Failed to sync pod; it will be retried' || /simulated/.test(String(why))) return;
+    // A list that lags behind a notification shows a container as running that has ended.
+    const { lagMs, notifies } = this.#cloud.kind;
+    if (lagMs > 0 && notifies && message === 'Status update on pod aborted') return;
     this.#world.violate('no error is logged', `${process.name}: ${message} ${why ?? ''}`);
   }
 
