@@ -95,7 +95,7 @@ function refusalForRead(
   if (!['get', 'list', 'watch'].includes(verb)) return 'node: can only read resources of this type';
   if (namespace === '') return 'node: can only read namespaced object of this type';
   if (name === '') return 'node: No Object name found';
-  const pods = store.list('pods', namespace).filter((pod) => nodeOf(pod) === node && !isMirrorPod(pod));
+  const pods = store.list('pods', namespace, (pod) => nodeOf(pod) === node && !isMirrorPod(pod));
   return pods.some((pod) => namesIn(pod).includes(name)) ? undefined : unrelated(node);
 }
 

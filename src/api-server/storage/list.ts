@@ -122,9 +122,11 @@ export function listPage(
     throw expired('The provided continue parameter is too old to display a consistent list result.');
   }
   const revision = position?.revision ?? store.revision;
-  const matching = store
-    .list(definition.resource, namespace)
-    .filter((object) => options.selector(object) && (position === undefined || keyOf(object) > position.after));
+  const matching = store.list(
+    definition.resource,
+    namespace,
+    (object) => options.selector(object) && (position === undefined || keyOf(object) > position.after),
+  );
   // resourceVersion=0 is served from the watch cache, which ignores `limit`.
   const limit = options.limit > 0 && options.resourceVersion !== '0' ? options.limit : matching.length;
   const items = matching.slice(0, limit);

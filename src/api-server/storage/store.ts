@@ -53,11 +53,16 @@ export class ObjectStore {
     return this.#tables.get(resource)?.get(keyOf(namespace, name));
   }
 
-  /** The objects of one namespace, or of all, in the order of their keys. */
-  list(resource: string, namespace: string): StoredObject[] {
+  /** The selected objects of one namespace, or of all, in the order of their keys. */
+  list(
+    resource: string,
+    namespace: string,
+    isSelected: (object: StoredObject) => boolean = () => true,
+  ): StoredObject[] {
     const objects: { readonly key: string; readonly object: StoredObject }[] = [];
     for (const [key, object] of this.#tables.get(resource) ?? []) {
-      if (namespace === '' || key.startsWith(`${namespace}/`)) objects.push({ key, object });
+      if (namespace !== '' && !key.startsWith(`${namespace}/`)) continue;
+      if (isSelected(object)) objects.push({ key, object });
     }
     return objects.sort((a, b) => (a.key < b.key ? -1 : 1)).map(({ object }) => object);
   }

@@ -105,8 +105,8 @@ export class Watch {
 
   #sendState(): void {
     const { definition, namespace, options } = this.#request;
-    for (const object of this.#store.list(definition.resource, namespace)) {
-      if (options.selector(object)) this.#sendObject('ADDED', object);
+    for (const object of this.#store.list(definition.resource, namespace, options.selector)) {
+      this.#sendObject('ADDED', object);
     }
   }
 
