@@ -89,6 +89,10 @@ function watchPods(session: ClientHttp2Session, nodeName: string): void {
     accept: 'application/json',
   });
   let rest = '';
+  // The benchmark would wait for events that do not come.
+  stream.on('close', () => {
+    throw new Error(`the watch of ${nodeName} has ended`);
+  });
   stream.setEncoding('utf8').on('data', (text: string) => {
     const lines = `${rest}${text}`.split('\n');
     rest = lines.pop()!;
@@ -127,5 +131,9 @@ async function request(
     headers: { authorization, accept: 'application/json', 'content-type': type },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
-  return response.body.json();
+  const answer = (await response.body.json()) as Json;
+  // A Node that exists is one of the process before.
+  const isExpected = response.statusCode < 300 || (method === 'POST' && response.statusCode === 409);
+  if (!isExpected) throw new Error(`${method} ${path}: ${response.statusCode} ${answer.message}`);
+  return answer;
 }

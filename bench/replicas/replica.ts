@@ -25,12 +25,17 @@ nodes.start();
 process.on('message', (command: ReplicaCommand) => {
   if (command === 'run') cloud.run();
   if (command === 'change') cloud.restart();
-  reply();
+  reply(command === 'nodes' ? nodes.inspect().nodes.length : undefined);
 });
 process.on('disconnect', () => process.exit());
 reply();
 
-function reply(): void {
-  const usage: ReplicaReply = { cpuMs: cpuMsOfThis(), rssBytes: process.memoryUsage.rss(), pods: cloud.size };
+function reply(owned?: number): void {
+  const usage: ReplicaReply = {
+    cpuMs: cpuMsOfThis(),
+    rssBytes: process.memoryUsage.rss(),
+    pods: cloud.size,
+    nodes: owned,
+  };
   process.send!(usage);
 }

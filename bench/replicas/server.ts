@@ -1,30 +1,46 @@
 /*
  * The API server of the benchmark of replicas, with all pods. Usage, with fork: server.js NODES PODS_PER_NODE. It sends
- * its kubeconfig, and replies to each message.
+ * its kubeconfig, and replies to each message; see `ServerCommand`.
  */
 import { APIServer, type RequestRecord } from 'kubelet-status-manager/testing';
+import { setImmediate } from 'node:timers/promises';
 import { cpuMsOfThis } from '../cpu.ts';
-import type { ServerReply } from './messages.ts';
+import type { ServerCommand, ServerReply } from './messages.ts';
 
 const [nodes, podsPerNode] = process.argv.slice(2).map(Number) as [number, number];
 const requests: Record<string, number> = {};
+/** By UID. */
+const shown = { run: new Set<string>(), change: new Set<string>() };
 
 // The processes share two cores with it: TLS would be most of what it does.
 const server = await APIServer.start({ tls: false, onRequest: count });
-for (let i = 0; i < nodes * podsPerNode; i++) {
-  server.pods.create({
-    metadata: { name: `pod-${i}` },
-    spec: {
-      nodeName: `node-${Math.floor(i / podsPerNode)}`,
-      automountServiceAccountToken: false,
-      enableServiceLinks: false,
-      containers: ['a', 'b'].map((name) => ({ name, image: 'none' })),
-    },
-  });
-}
-process.on('message', reply);
+server.pods.subscribe(({ pod: { metadata, status } }) => {
+  const uid = metadata!.uid!;
+  if (status?.phase === 'Running') shown.run.add(uid);
+  if (status?.containerStatuses?.[0]?.restartCount === 1) shown.change.add(uid);
+});
+process.on('message', (command: ServerCommand) => {
+  if (command === 'create') void createPods();
+  reply();
+});
 process.on('disconnect', () => process.exit());
 reply();
+
+/** After the pods of each node, requests are served. */
+async function createPods(): Promise<void> {
+  for (let i = 0; i < nodes * podsPerNode; i++) {
+    server.pods.create({
+      metadata: { name: `pod-${i}` },
+      spec: {
+        nodeName: `node-${Math.floor(i / podsPerNode)}`,
+        automountServiceAccountToken: false,
+        enableServiceLinks: false,
+        containers: ['a', 'b'].map((name) => ({ name, image: 'none' })),
+      },
+    });
+    if (i % podsPerNode === 0) await setImmediate();
+  }
+}
 
 function count({ method, path }: RequestRecord): void {
   const { resource, name, subresource } =
@@ -43,5 +59,6 @@ function reply(): void {
     bytes: server.bytesTransferred,
     watches: server.inFlight.watches,
     requests,
+    shown: { run: shown.run.size, change: shown.change.size },
   } satisfies ServerReply);
 }
