@@ -342,14 +342,13 @@ function reportedState(
   const fields = fieldsOf(pod, restarts, known);
   const reported = isEqual(known, fields) ? known! : fields;
   const deletedMs = 'deletedMs' in state ? state.deletedMs : undefined;
-  const isSameRun = state.kind === 'ended' && (known?.restartCount ?? 0) === (pod.restartCount ?? 0);
-  // A run that has stopped does not run again: the report is out of date.
-  if (restarts === 'node' && isSameRun && known !== undefined && deletedMs === undefined && pod.state !== 'stopped')
-    return state;
+  const hadStopped = state.kind === 'ended' && (known?.restartCount ?? 0) === (pod.restartCount ?? 0);
   if (pod.state === 'stopped') {
-    return { kind: 'ended', pod: reported, stoppedMs: isSameRun ? state.stoppedMs : nowMs, deletedMs };
+    return { kind: 'ended', pod: reported, stoppedMs: hadStopped ? state.stoppedMs : nowMs, deletedMs };
   }
   if (deletedMs !== undefined) return { kind: 'ending', pod: reported, deletedMs };
+  // A run that has stopped does not run again: the report is out of date.
+  if (restarts === 'node' && hadStopped) return state;
   return { kind: 'reported', pod: reported, atMs };
 }
 
