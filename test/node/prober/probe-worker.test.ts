@@ -396,16 +396,23 @@ describe('after a restart of the agent', () => {
     },
   );
 
-  it.each([
-    ['the run that the API server shows as started stays started', containerID, undefined],
-    ['another run is probed for startup', 'test://earlier', 'unknown'],
-  ])('whatever the wall clock says: %s', async (_, shownID, result) => {
+  it.each<[string, string, Partial<Container>, ProbeResult | undefined]>([
+    ['the run that the API server shows as started stays started', containerID, {}, undefined],
+    [
+      'so does that of a sidecar, for which the next containers wait',
+      containerID,
+      { restartPolicy: 'Always' },
+      'success',
+    ],
+    ['another run is probed for startup', 'test://earlier', {}, 'unknown'],
+  ])('whatever the wall clock says: %s', async (_, shownID, fields, result) => {
     status = statusWith(running(start + 3_600_000));
+    const container: Container = { name: 'test_container', startupProbe: {}, ...fields };
     const pod: ValidPod = {
       metadata: { uid: 'test_pod', name: 'test', namespace: 'default' },
       status: statusWith(running(), { id: shownID }),
     };
-    await worker('startup', {}, { pod, agentStartedMs: 0 }).doProbe();
+    await worker('startup', {}, { pod, container, agentStartedMs: 0 }).doProbe();
     expect([results.get(containerID), probes]).toEqual([result, 0]);
   });
 

@@ -100,10 +100,10 @@ export function checkTurns(calls: readonly CloudCall[], timeoutMs: number): Viol
     last.set(key, call);
     if (before === undefined) continue;
     const endMs = Math.min(before.settledMs ?? Number.POSITIVE_INFINITY, before.madeMs + timeoutMs * 0.98);
-    if (endMs > call.sentMs)
+    if (endMs > call.madeMs)
       violations.push({
         invariant: 'the calls for a pod come one after the other',
-        details: `${key}: ${before.method} at ${before.sentMs}, ${call.method} at ${call.sentMs}`,
+        details: `${key}: ${before.method} at ${before.madeMs}, ${call.method} at ${call.madeMs}`,
       });
   }
   return violations;
