@@ -108,7 +108,7 @@ async function measure(nodes: number, progress: (text: string) => void): Promise
     while ((await server.ask('usage')).shown[command] < pods) await delay(100);
   };
   // Each process has a cloud of its own, so a node that moves later would lose its pods.
-  let spread = 0;
+  let spread = Number.POSITIVE_INFINITY;
   for (let owned = ''; passedSeconds() < spread + spreadMs / 1000; await delay(1000)) {
     const counts = (await ask('nodes')).map((reply) => reply.nodes ?? 0);
     if (owned === counts.join(', ') && sumBy(counts) === nodes) continue;

@@ -1,6 +1,6 @@
 /*
- * The API server of the benchmark of replicas, with all pods. Usage, with fork: server.js NODES PODS_PER_NODE. It sends
- * its kubeconfig, and replies to each message; see `ServerCommand`.
+ * The API server of the benchmark of replicas. Usage, with fork: server.js NODES PODS_PER_NODE. It sends its kubeconfig, and
+ * replies to each message; see `ServerCommand`.
  */
 import { APIServer, type RequestRecord } from 'kubelet-status-manager/testing';
 import { setImmediate } from 'node:timers/promises';
@@ -26,7 +26,7 @@ process.on('message', (command: ServerCommand) => {
 process.on('disconnect', () => process.exit());
 reply();
 
-/** After the pods of each node, requests are served. */
+/** Between the pods of two nodes, requests are served. */
 async function createPods(): Promise<void> {
   for (let i = 0; i < nodes * podsPerNode; i++) {
     server.pods.create({
