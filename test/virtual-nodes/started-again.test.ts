@@ -293,6 +293,17 @@ describe('with `restarts: node`, a pod that has stopped', () => {
     expect(counts()).toHaveLength(length);
   });
 
+  it('whose start failed waits after its next end, although its image was changed before it was started', async () => {
+    await test.runningPod();
+    test.cloud.react('createPod', () => new ProviderError('No capacity'));
+    await crash(1);
+    test.server.pods.patch('default', 'web', { spec: { containers: [{ name: 'app', image: 'app:2' }] } });
+    test.cloud.react('createPod');
+    await crash(1);
+    expect(container()).toMatchObject({ restartCount: 1, state: { waiting: { reason: 'CrashLoopBackOff' } } });
+    expect(counts()).toEqual([0, 1]);
+  });
+
   it('with another image is started immediately', async () => {
     await test.runningPod();
     await crash(3);

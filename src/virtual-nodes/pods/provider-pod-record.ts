@@ -374,9 +374,14 @@ function restartedPod(
   nowMs: number,
 ): ProviderPodRecord {
   const { state } = record;
-  if (state.kind !== 'ended' || state.deletedMs !== undefined || restartCount <= record.restartCount) return record;
+  const containers = restartedContainers(pod);
+  if (state.kind !== 'ended' || state.deletedMs !== undefined || restartCount <= record.restartCount) {
+    // The same run once more: if its containers have been changed since, the back-off is theirs.
+    if (record.crashLoop === undefined || isEqual(record.crashLoop.containers, containers)) return record;
+    return { ...record, crashLoop: { backoffMs: crashLoopRange.firstMs, lastUpdateMs: nowMs, containers } };
+  }
   const backoffMs = nextDelayMs(liveCrashLoop(record, pod)?.backoffMs ?? 0, crashLoopRange);
-  const crashLoop = { backoffMs, lastUpdateMs: nowMs, containers: restartedContainers(pod) };
+  const crashLoop = { backoffMs, lastUpdateMs: nowMs, containers };
   const { state: unknown } = unknownProviderPod;
   return { ...record, state: unknown, restartCount, crashLoop, stopped: state.pod, createFailure: undefined };
 }

@@ -71,6 +71,16 @@ export class RestartChecks {
     }
   }
 
+  /** `createPod` was called. If it is the same run once more, with changed containers, the back-off is theirs. */
+  attempted({ statusManager }: VirtualNode, pod: ValidPod, restartCount: number): void {
+    const starts = this.#starts.get(statusManager);
+    const last = starts?.get(pod.metadata.uid);
+    const containers = containersOf(pod);
+    if (last === undefined || last.restartCount !== restartCount || last.containers === containers) return;
+    starts!.set(pod.metadata.uid, { ...last, atMs: this.#world.nowMs, containers, delayMs: backOffMs.first });
+  }
+
+  /** A call of `createPod` is sent, when its materials have been read. */
   check(node: VirtualNode, pod: ValidPod, restartCount: number): void {
     const {
       metadata: { uid, name },

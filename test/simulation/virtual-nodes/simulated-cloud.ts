@@ -139,6 +139,7 @@ export class SimulatedCloud {
       capabilities: { initContainers: true, restarts: kind.restarts, ...(kind.probes && { probes: 'node' as const }) },
       createPod: async (pod, options) => {
         const madeMs = this.#world.nowMs;
+        this.onCreateCall(process, pod, options.restartCount);
         await this.#useMaterials(process, pod, options, random);
         const { signal, epoch, podHash, restartCount } = options;
         // It may have taken too long.
@@ -272,6 +273,9 @@ export class SimulatedCloud {
 
   /** The materials of a pod were read later. `isOver` is what held when they were asked for. */
   onMaterials: (process: SimulatedProcess, uid: string, isOver: boolean, read: PodMaterials) => void = () => {};
+
+  /** `createPod` is called; its materials are read before the creation is sent. */
+  onCreateCall: (process: SimulatedProcess, pod: ValidPod, restartCount: number) => void = () => {};
 
   /** A creation is sent. */
   onCreate: (process: SimulatedProcess, pod: ValidPod, restartCount: number) => void = () => {};

@@ -153,6 +153,10 @@ class VirtualNodesSimulation {
     this.#cloud.onKill = (process, call, name, restartCount) =>
       this.#probeChecks.killed(nodeOf(process, call.nodeName!), name, restartCount, call);
     if (kind.restarts === 'node') {
+      this.#cloud.onCreateCall = (process, pod, restartCount) => {
+        const node = nodeOf(process, pod.spec!.nodeName!);
+        if (node !== undefined) restartChecks.attempted(node, pod, restartCount);
+      };
       this.#cloud.onCreate = (process, pod, restartCount) => {
         const node = nodeOf(process, pod.spec!.nodeName!);
         if (node !== undefined) restartChecks.check(node, pod, restartCount);
