@@ -87,6 +87,7 @@ export const others: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'node/runtime/runtime-pod-status.ts': 'findContainerStatusByName',
     'node/status/should-container-be-restarted.ts': 'shouldContainerBeRestarted',
     'node/status/older-than-agent.ts': 'isOlderThanAgent',
+    'node/status/reported-ends.ts': 'keepReasonOfEnd whyEnded',
     'node/volumes/volume-payload.ts': 'requireSupportedVolume setUpFailure',
     'node/volumes/volume-sources.ts':
       'fsGroupOf isLocalEphemeralVolume isReadOnlySource podDirectory podDirectoryNames volumeNames volumePath volumesOf',
