@@ -12,8 +12,6 @@ interface CloudPod extends ProviderPodReference {
 /** A cloud in memory that accepts everything immediately, and changes its pods when it is told to. */
 export class MemoryCloud implements PodProvider {
   readonly #pods = new Map<string, CloudPod>();
-  /** Of new pods. */
-  #state: ProviderPod['state'] = 'creating';
   #listener: ((pod: ProviderPod) => void) | undefined;
 
   /** @param stateFile what `save` has written */
@@ -29,7 +27,7 @@ export class MemoryCloud implements PodProvider {
   async createPod({ metadata: { uid, namespace, name }, spec }: ValidPod): Promise<void> {
     const containers = (spec?.containers ?? []).map((container) => container.name);
     const nodeName = spec?.nodeName ?? '';
-    this.#pods.set(uid, { uid, namespace, name, nodeName, state: this.#state, containers, restartCount: 0 });
+    this.#pods.set(uid, { uid, namespace, name, nodeName, state: 'creating', containers, restartCount: 0 });
   }
 
   async deletePod({ uid }: ProviderPodReference): Promise<void> {
@@ -50,9 +48,8 @@ export class MemoryCloud implements PodProvider {
     return () => (this.#listener = undefined);
   }
 
-  /** All pods run, and those that are created later, such as those of a node that another replica had. */
+  /** All pods run. */
   run(): void {
-    this.#state = 'running';
     this.#changeAll((pod) => ({ ...pod, state: 'running' }));
   }
 

@@ -94,8 +94,8 @@ async function measure(nodes: number, progress: (text: string) => void): Promise
     String(podsPerNode),
   ]);
   const env = { KUBECONFIG_JSON: JSON.stringify(server.first.kubeConfig) };
-  let sinceMs = performance.now();
-  const passedSeconds = (): number => (performance.now() - sinceMs) / 1000;
+  const secondsSince = (ms: number): number => (performance.now() - ms) / 1000;
+  const startedMs = performance.now();
   const processes: Child<ReplicaCommand, ReplicaReply>[] = await Promise.all(
     Array.from({ length: replicas }, (_, i) =>
       startChild<ReplicaCommand, ReplicaReply>(pathOf('replica.js'), [`replica-${i}`, String(nodes)], env),
@@ -109,20 +109,20 @@ async function measure(nodes: number, progress: (text: string) => void): Promise
   };
   // Each process has a cloud of its own, so a node that moves later would lose its pods.
   let spread = Number.POSITIVE_INFINITY;
-  for (let owned = ''; passedSeconds() < spread + spreadMs / 1000; await delay(1000)) {
+  for (let owned = ''; secondsSince(startedMs) < spread + spreadMs / 1000; await delay(1000)) {
     const counts = (await ask('nodes')).map((reply) => reply.nodes ?? 0);
     if (owned === counts.join(', ') && sumBy(counts) === nodes) continue;
     owned = counts.join(', ');
-    spread = passedSeconds();
+    spread = secondsSince(startedMs);
   }
   progress(`replicas: each process has its nodes after ${spread.toFixed(0)} s`);
 
-  sinceMs = performance.now();
+  const createdMs = performance.now();
   await server.ask('create');
   while (sumBy(await ask('usage'), (usage) => usage.pods) < pods) await delay(100);
-  progress(`replicas: ${pods.toLocaleString('en-US')} pods after ${passedSeconds().toFixed(0)} s`);
+  progress(`replicas: ${pods.toLocaleString('en-US')} pods after ${secondsSince(createdMs).toFixed(0)} s`);
   await untilShown('run');
-  const running = passedSeconds();
+  const running = secondsSince(createdMs);
 
   await delay(settleMs);
   const [before, serverBefore] = [await ask('usage'), await server.ask('usage')];
