@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -81,6 +81,7 @@ export async function benchNodes({ nodes, turns, quick, profiles, progress }: No
   const measured = new Map<number, Measured>();
   const folder = mkdtempSync(join(tmpdir(), 'ksm-nodes-'));
   await using _ = { [Symbol.asyncDispose]: async () => rmSync(folder, { recursive: true }) };
+  if (profiles !== undefined) mkdirSync(profiles, { recursive: true });
   const node = [process.execPath, ...process.execArgv] as const;
   const commands: Readonly<Record<Contestant, Command | undefined>> = {
     ours: [...node, await bundle(pathOf('worker.js'), join(folder, 'worker.mjs'))],

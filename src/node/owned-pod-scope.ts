@@ -66,7 +66,7 @@ export class OwnedPodScope implements PodScope {
    * Idempotent.
    */
   async close(): Promise<void> {
-    this.#closed.abort(new Error('the pod has ended on this node'));
+    if (!this.signal.aborted) this.#closed.abort(new Error('the pod has ended on this node'));
     await Promise.all(Array.from(this.#running, ({ ended }) => ended));
   }
 

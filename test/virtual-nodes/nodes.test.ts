@@ -25,6 +25,14 @@ const readyOf = (nodeName: string): string | undefined => {
   return status?.conditions?.find(({ type }) => type === 'Ready')?.status;
 };
 
+const twentyNodes = Array.from({ length: 20 }, (_, i) => `node-${i}`);
+
+/** The same numbers in each test. */
+function randomNumbers(): () => number {
+  let state = 1;
+  return () => (state = (state * 16_807) % 2_147_483_647) / 2_147_483_647;
+}
+
 describe('virtual nodes', () => {
   it('are added and removed at run time; the pods of a removed node keep running, and it can be added again', async () => {
     const nodes = await test.startNodes(['node-a']);
@@ -58,12 +66,7 @@ describe('virtual nodes', () => {
   });
 
   it('spread their heartbeats over the period, also if all start together', async () => {
-    let state = 1;
-    const random = (): number => (state = (state * 16_807) % 2_147_483_647) / 2_147_483_647;
-    await test.startNodes(
-      Array.from({ length: 20 }, (_, i) => `node-${i}`),
-      { random },
-    );
+    await test.startNodes(twentyNodes, { random: randomNumbers() });
     await test.advance(15_000);
     for (let second = 0; second < 10; second++) {
       const before = test.writes.length;
@@ -71,6 +74,19 @@ describe('virtual nodes', () => {
       const renewals = test.writes.slice(before).filter((write) => write.includes('/leases/'));
       expect(renewals.length).toBeLessThan(8);
     }
+  });
+
+  it('send the heartbeats of a second together, so that the process wakes up less often', async () => {
+    await test.startNodes(twentyNodes, { random: randomNumbers() });
+    await test.advance(15_000);
+    const tenths = new Set<number>();
+    for (let tenth = 0; tenth < 100; tenth++) {
+      const before = test.writes.length;
+      await test.advance(100);
+      if (test.writes.slice(before).some((write) => write.includes('/leases/'))) tenths.add(tenth % 10);
+    }
+    // Two: a tenth may begin within the same millisecond.
+    expect(tenths.size).toBeLessThanOrEqual(2);
   });
 
   it('write the Events of their start after all that their pods wait for', async () => {

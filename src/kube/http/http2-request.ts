@@ -111,9 +111,11 @@ export class HTTP2Request implements Dispatcher.DispatchController {
     });
     stream.on('end', () => this.#onEnd(stream));
     stream.on('error', (error) => this.#onError(stream, error));
-    stream.on('close', () =>
-      this.#onError(stream, connectionError('ERR_HTTP2_STREAM_CLOSED', 'the response is incomplete')),
-    );
+    stream.on('close', () => {
+      // Also after a complete response, for which no error is made.
+      if (!this.#isDone)
+        this.#onError(stream, connectionError('ERR_HTTP2_STREAM_CLOSED', 'the response is incomplete'));
+    });
     return stream;
   }
 

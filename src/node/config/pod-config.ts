@@ -54,6 +54,13 @@ export interface PodConfigOptions {
  */
 const maxSourcePods = 10_000;
 
+/** A pod that a source has passed. */
+interface GivenPod {
+  readonly object: Pod;
+  /** Its copy, or what was passed on for it. */
+  readonly candidate: ValidPod;
+}
+
 interface Source {
   /** By UID: the pods as they were last passed on. */
   pods: ReadonlyMap<string, ValidPod>;
@@ -106,34 +113,34 @@ export class PodConfig {
     };
     this.#sources.set(name, source);
     return (pods, unchanged = new Set()) => {
-      const given: (readonly [ValidPod, Pod])[] = [];
+      const given: GivenPod[] = [];
       try {
         requireIterable('pods', pods);
         for (const pod of pods) {
           if (given.length === maxSourcePods && name !== apiSourceName)
             refuseArgument('pods', `at most ${maxSourcePods} pods`, pods);
-          given.push([source.passedOn.get(pod) ?? readPod(pod, `pods[${given.length}]`, name), pod]);
+          const candidate = source.passedOn.get(pod) ?? readPod(pod, `pods[${given.length}]`, name);
+          given.push({ object: pod, candidate });
         }
       } catch (thrown) {
         source.refusals.failed(thrown);
         throw thrown;
       }
       source.refusals.succeeded();
-      this.#merge(name, source, new Map(given), unchanged);
+      this.#merge(name, source, given, unchanged);
     };
   }
 
-  /** @param given the objects of the source, by their copies or what was passed on for them */
-  #merge(name: string, source: Source, given: ReadonlyMap<ValidPod, Pod>, unchanged: ReadonlySet<string>): void {
+  #merge(name: string, source: Source, given: readonly GivenPod[], unchanged: ReadonlySet<string>): void {
     const changed: Record<PodOperation, ValidPod[]> = { REMOVE: [], ADD: [], UPDATE: [], DELETE: [], RECONCILE: [] };
     const pods = new Map<string, ValidPod>();
-    for (const candidate of this.#withoutDuplicates([...given.keys()], name, source)) {
+    for (const { object, candidate } of this.#withoutDuplicates(given, name, source)) {
       const uid = candidate.metadata.uid;
       const existing = source.pods.get(uid);
       const { pod, op } =
         existing === candidate ? { pod: existing, op: undefined } : this.#check(existing, candidate, name);
       pods.set(uid, pod);
-      source.passedOn.set(given.get(candidate)!, pod);
+      if (pod !== candidate) source.passedOn.set(object, pod);
       if (op !== undefined) changed[op].push(pod);
     }
     for (const uid of unchanged) {
@@ -163,12 +170,16 @@ export class PodConfig {
   }
 
   /** Source: kubelet `filterInvalidPods`. */
-  #withoutDuplicates(pods: readonly ValidPod[], sourceName: string, source: Source): ValidPod[] {
+  #withoutDuplicates(given: readonly GivenPod[], sourceName: string, source: Source): readonly GivenPod[] {
+    if (isEachKnown(given, source.pods)) {
+      source.ignored = new Set();
+      return given;
+    }
     const { eventRecorder, logger } = this.#options;
     const fullNames = new Set<string>();
     const uids = new Set<string>();
     const ignored = new Set<string>();
-    const distinct = pods.filter((pod) => {
+    const distinct = given.filter(({ candidate: pod }) => {
       const fullName = getPodFullName(pod);
       const { name, uid } = pod.metadata;
       const duplicate = fullNames.has(fullName) ? `name "${name}"` : uids.has(uid) ? `UID "${uid}"` : undefined;
@@ -201,6 +212,20 @@ export class PodConfig {
       this.#options.logger.error({ op, source, reason: reasonOf(thrown) }, 'onUpdate failed');
     }
   }
+}
+
+/** Pods that have kept UID and name are as distinct as they were. For each event of a watch, so it builds no names. */
+function isEachKnown(given: readonly GivenPod[], known: Source['pods']): boolean {
+  const uids = new Set(given.map(({ candidate }) => candidate.metadata.uid));
+  if (uids.size < given.length) return false;
+  return given.every(({ candidate }) => {
+    const existing = known.get(candidate.metadata.uid);
+    return existing === candidate || (existing !== undefined && hasSameName(existing, candidate));
+  });
+}
+
+function hasSameName({ metadata: a }: ValidPod, { metadata: b }: ValidPod): boolean {
+  return a.name === b.name && a.namespace === b.namespace;
 }
 
 /** @throws StatusManagerError INVALID_ARGUMENT */

@@ -2,13 +2,18 @@ import { type Clock, sleep } from '../../shared/clock.ts';
 import { jitter } from '../../shared/exponential-back-off.ts';
 
 const jitterFactor = 0.04;
+/** With `spread`, runs begin at multiples of this of the monotonic clock. */
+const slotMs = 1000;
 
 export interface JitterUntilOptions {
   readonly clock: Clock;
   readonly periodMs: number;
   readonly random: () => number;
   readonly signal: AbortSignal;
-  /** The first period is a random part of the others, so that loops that start together do not stay in step. */
+  /**
+   * For many loops in one process: the first period is a random part of the others, so that they do not stay in step, and each
+   * period ends up to a second earlier, together with those of other loops: the process then wakes up less often.
+   */
   readonly spread?: boolean | undefined;
 }
 
@@ -23,7 +28,13 @@ export async function jitterUntil(
   let delayMs = spread ? periodMs * (1 - random()) : jitter(periodMs, jitterFactor, random);
   while (!signal.aborted) {
     await run();
-    await sleep(clock, delayMs, signal);
+    await sleep(clock, spread ? untilSlot(clock, delayMs) : delayMs, signal);
     delayMs = jitter(periodMs, jitterFactor, random);
   }
+}
+
+/** The last multiple of `slotMs` within the delay; the next one if there is none. */
+function untilSlot(clock: Clock, delayMs: number): number {
+  const toSlotMs = delayMs - ((clock.monotonicMs() + delayMs) % slotMs);
+  return toSlotMs > 0 ? toSlotMs : toSlotMs + slotMs;
 }
