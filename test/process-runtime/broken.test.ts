@@ -112,7 +112,8 @@ it.skipIf(whyNoDisk !== '')(
         await test[Symbol.asyncDispose]();
       }
     } finally {
-      execFileSync('umount', [disk]);
+      // Lazily: the shim may still be about to end.
+      execFileSync('umount', ['-l', disk]);
       rmSync(disk, { recursive: true });
     }
   },
