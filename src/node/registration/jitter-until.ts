@@ -11,8 +11,8 @@ export interface JitterUntilOptions {
   readonly random: () => number;
   readonly signal: AbortSignal;
   /**
-   * For many loops in one process: the first period is a random part of the others, so that they do not stay in step, and each
-   * period ends up to a second earlier, together with those of other loops: the process then wakes up less often.
+   * For many loops in one process: the first period is a random part of the others, so that they do not stay in step. Each period
+   * ends with a whole second of the clock, together with those of other loops, so that the process wakes up less often.
    */
   readonly spread?: boolean | undefined;
 }
@@ -20,6 +20,8 @@ export interface JitterUntilOptions {
 /**
  * Calls `run`, waits until it is done, then for the period plus up to 4 %, and repeats until `signal` is aborted.
  * `run` must not reject. Source: apimachinery `wait.JitterUntil`.
+ *
+ * Divergence: with `spread`, the first period is shorter, and each ends up to a second earlier; the kubelet has one node.
  */
 export async function jitterUntil(
   run: () => Promise<void>,
