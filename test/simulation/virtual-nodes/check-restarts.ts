@@ -35,14 +35,17 @@ const noticedMs = 2_000;
 export class RestartChecks {
   readonly #world: World;
   readonly #runs: ReadonlyMap<string, readonly Run[]>;
+  /** Whether the API server has the pod. */
+  readonly #exists: (pod: ValidPod) => boolean;
   /** By the status manager of a node, which is a new one each time that the node gets another owner, and by UID. */
   readonly #starts = new WeakMap<object, Map<string, Start>>();
   /** In the same way. */
   readonly #waiting = new WeakMap<object, Map<string, Waiting>>();
 
-  constructor(world: World, runs: ReadonlyMap<string, readonly Run[]>) {
+  constructor(world: World, runs: ReadonlyMap<string, readonly Run[]>, exists: (pod: ValidPod) => boolean) {
     this.#world = world;
     this.#runs = runs;
+    this.#exists = exists;
   }
 
   /** What the statuses of a node say of its last starts. */
@@ -54,9 +57,11 @@ export class RestartChecks {
     this.#waiting.set(statusManager, waiting);
     for (const [uid, last] of this.#starts.get(statusManager) ?? []) {
       const pod = node.pod(uid);
+      // Once a pod with another UID has its name, the status manager forgets its status.
+      const isShown = pod !== undefined && this.#exists(pod);
       const { containerStatuses = [] } = statusManager.getPodStatus(uid) ?? {};
       for (const { name, restartCount, state, lastState } of containerStatuses)
-        if (last.hasSeenEnd && state.running && restartCount === last.restartCount && !lastState.terminated)
+        if (isShown && last.hasSeenEnd && state.running && restartCount === last.restartCount && !lastState.terminated)
           this.#world.violate('a container that runs again shows how its last run has ended', `${uid} ${name}`);
       const isWaiting = containerStatuses.some(({ state }) => state.waiting?.reason === 'CrashLoopBackOff');
       const containers = containersOf(pod);

@@ -1,4 +1,5 @@
 import { podHash } from '../../../src/virtual-nodes/pods/pod-hash.ts';
+import type { ValidPod } from '../../../src/kube/objects/types.ts';
 import type { VirtualNode } from '../../../src/virtual-nodes/index.ts';
 import { checkTerminalIsFinal, differenceTo } from '../../chaos/invariants.ts';
 import type { Random } from '../../chaos/random.ts';
@@ -146,7 +147,9 @@ class VirtualNodesSimulation {
       if (isOver) world.violate('no materials after the end of a pod', `${uid}, which is gone, read by ${name}`);
     };
     const { cloudPods, kind } = this.#cloud;
-    const restartChecks = new RestartChecks(world, cloudPods.runs);
+    const exists = ({ metadata: { name, uid } }: ValidPod): boolean =>
+      this.#cluster.pods.get(name)?.metadata.uid === uid;
+    const restartChecks = new RestartChecks(world, cloudPods.runs, exists);
     const nodeOf = (process: SimulatedProcess, nodeName: string): VirtualNode | undefined =>
       this.#started.find((replica) => replica.process === process)?.nodes.node(nodeName);
     this.#cloud.probes.onProbe = (call) => this.#probeChecks.sent(nodeOf(call.process, call.pod.nodeName), call);
