@@ -60,8 +60,9 @@ export function checkStatuses(history: readonly PodWrite[], runs: ContainerRuns)
       add('no status is older than one before it', 'Running → Pending');
     phases.set(uid, phase);
     checkPhase(pod, add);
-    // As with the kubelet, the status of a pod that is rejected has no containers. What is left of them counts anew.
-    if (rejected.has(uid) && containerStatuses(pod).length === 0)
+    // As with the kubelet, the status of a pod that is rejected has no containers. What is left of them counts anew. While they
+    // may run, the status has no message either.
+    if ((rejected.has(uid) || !hasConditions(pod)) && containerStatuses(pod).length === 0)
       for (const { name: container } of [...pod.spec.containers, ...(pod.spec.initContainers ?? [])])
         shown.delete(`${uid} ${container}`);
     for (const status of containerStatuses(pod)) {
@@ -86,6 +87,11 @@ export function checkStatuses(history: readonly PodWrite[], runs: ContainerRuns)
     }
   }
   return violations;
+}
+
+/** Whether the status has the conditions of the node. */
+function hasConditions({ status }: Json): boolean {
+  return (status?.conditions ?? []).some(({ type }: Json) => type === 'Ready');
 }
 
 /** How the status of a pod differs from what its containers have done; undefined if it does not. */
