@@ -123,6 +123,7 @@ async function measure(nodes: number, progress: (text: string) => void): Promise
   progress(`replicas: ${pods.toLocaleString('en-US')} pods after ${secondsSince(createdMs).toFixed(0)} s`);
   await untilShown('run');
   const running = secondsSince(createdMs);
+  progress(`replicas: all are shown as Running after ${running.toFixed(0)} s`);
 
   await delay(settleMs);
   const [before, serverBefore] = [await ask('usage'), await server.ask('usage')];
