@@ -89,6 +89,15 @@ describe('virtual nodes', () => {
     expect(tenths.size).toBeLessThanOrEqual(2);
   });
 
+  it('renew a Lease after a quarter of its duration, also if that is less than a second', async () => {
+    await test.startNodes([{ ...test.node('node-a'), leaseDurationSeconds: 1 }], { random: randomNumbers() });
+    await test.advance(5000);
+    const before = test.writes.length;
+    await test.advance(10_000);
+    const renewals = test.writes.slice(before).filter((write) => write.includes('/leases/'));
+    expect(renewals.length).toBeGreaterThanOrEqual(38);
+  });
+
   it('write the Events of their start after all that their pods wait for', async () => {
     const nodes = await test.startNodes(['node-a', 'node-b']);
     await nodes.whenReady();

@@ -112,7 +112,7 @@ export class HTTP2Request implements Dispatcher.DispatchController {
     stream.on('end', () => this.#onEnd(stream));
     stream.on('error', (error) => this.#onError(stream, error));
     stream.on('close', () => {
-      // Also after a complete response, for which no error is made.
+      // A stream also closes after a complete response, for which an error would cost its stack.
       if (!this.#isDone)
         this.#onError(stream, connectionError('ERR_HTTP2_STREAM_CLOSED', 'the response is incomplete'));
     });

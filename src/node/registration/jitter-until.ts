@@ -2,8 +2,8 @@ import { type Clock, sleep } from '../../shared/clock.ts';
 import { jitter } from '../../shared/exponential-back-off.ts';
 
 const jitterFactor = 0.04;
-/** With `spread`, runs begin at multiples of this of the monotonic clock. */
-const slotMs = 1000;
+/** With `spread`, runs begin at multiples of a tenth of the period of the monotonic clock. */
+const slotsPerPeriod = 10;
 
 export interface JitterUntilOptions {
   readonly clock: Clock;
@@ -11,8 +11,8 @@ export interface JitterUntilOptions {
   readonly random: () => number;
   readonly signal: AbortSignal;
   /**
-   * For many loops in one process: the first period is a random part of the others, so that they do not stay in step. Each period
-   * ends with a whole second of the clock, together with those of other loops, so that the process wakes up less often.
+   * For many loops in one process: the first period is a random part of the others, so that they do not stay in step. Each ends
+   * up to a tenth of it earlier, together with those of other loops, so that the process wakes up less often.
    */
   readonly spread?: boolean | undefined;
 }
@@ -21,7 +21,7 @@ export interface JitterUntilOptions {
  * Calls `run`, waits until it is done, then for the period plus up to 4 %, and repeats until `signal` is aborted.
  * `run` must not reject. Source: apimachinery `wait.JitterUntil`.
  *
- * Divergence: with `spread`, the first period is shorter, and each ends up to a second earlier; the kubelet has one node.
+ * Divergence: with `spread`, the first period is shorter, and each ends up to a tenth earlier; the kubelet has one node.
  */
 export async function jitterUntil(
   run: () => Promise<void>,
@@ -30,13 +30,13 @@ export async function jitterUntil(
   let delayMs = spread ? periodMs * (1 - random()) : jitter(periodMs, jitterFactor, random);
   while (!signal.aborted) {
     await run();
-    await sleep(clock, spread ? untilSlot(clock, delayMs) : delayMs, signal);
+    await sleep(clock, spread ? untilSlot(clock, delayMs, periodMs / slotsPerPeriod) : delayMs, signal);
     delayMs = jitter(periodMs, jitterFactor, random);
   }
 }
 
 /** The last multiple of `slotMs` within the delay; the next one if there is none. */
-function untilSlot(clock: Clock, delayMs: number): number {
+function untilSlot(clock: Clock, delayMs: number, slotMs: number): number {
   const toSlotMs = delayMs - ((clock.monotonicMs() + delayMs) % slotMs);
   return toSlotMs > 0 ? toSlotMs : toSlotMs + slotMs;
 }

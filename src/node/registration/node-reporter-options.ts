@@ -58,7 +58,10 @@ export interface NodeReporterOptions {
   readonly adoptNode?: ((node: Node) => object | undefined) | undefined;
   /** Duration of the Lease, which is renewed after a quarter of it. Default: 40. */
   readonly leaseDurationSeconds?: number | undefined;
-  /** For many nodes that start together: the second heartbeat of each comes after a random part of its period. Default: false. */
+  /**
+   * For many nodes in one process: the second heartbeat of each comes after a random part of its period, and heartbeats that are
+   * due at almost the same time are sent together. Default: false.
+   */
   readonly spreadHeartbeats?: boolean | undefined;
 }
 
