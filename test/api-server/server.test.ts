@@ -230,6 +230,31 @@ describe('a watch of APIServer', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
+  it('by node begins with the binding of a pod, and ends with its deletion', async () => {
+    const { server, http } = await startServer();
+    const events = await http.watch(`/api/v1/pods?watch=1&resourceVersion=0&fieldSelector=spec.nodeName%3Dnode-a`);
+    const eventOf = async (): Promise<unknown> => {
+      const { type, object } = (await events.next()).value!;
+      return [type, object.metadata.name, object.status.phase];
+    };
+    for (const [name, node] of [
+      ['elsewhere', 'node-b'],
+      ['here', 'node-a'],
+    ]) {
+      server.pods.create(podOf(name!, { nodeName: undefined }));
+      const body = { metadata: { name }, target: { kind: 'Node', name: node } };
+      await http.request('POST', `${PODS}/${name}/binding`, { body });
+      server.pods.patchStatus('default', name!, { status: { phase: 'Running' } });
+    }
+    expect(await eventOf()).toEqual(['ADDED', 'here', 'Pending']);
+    expect(await eventOf()).toEqual(['MODIFIED', 'here', 'Running']);
+    for (const name of ['elsewhere', 'here']) await http.request('DELETE', `${PODS}/${name}?gracePeriodSeconds=0`);
+    // With its deletionTimestamp.
+    expect(await eventOf()).toEqual(['MODIFIED', 'here', 'Running']);
+    expect(await eventOf()).toEqual(['DELETED', 'here', 'Running']);
+    events.close();
+  });
+
   it('clears its timers when the client disconnects', async () => {
     const clock = new FakeClock();
     const { http } = await startServer({ clock });

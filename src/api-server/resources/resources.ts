@@ -27,6 +27,8 @@ export interface ResourceDefinition extends Subject {
   /** False for a resource without DELETE of a collection. */
   readonly deletesCollections?: false;
   readonly fields: SelectableFields;
+  /** The one of `fields` by which most watches select. Source: registry `NodeNameTriggerFunc`. */
+  readonly triggerField?: string;
   readonly strategy: Strategy;
 }
 
@@ -77,8 +79,7 @@ const eventFields: SelectableFields = {
 export const resources: readonly ResourceDefinition[] = [
   define('Pod', {
     ...{ shortNames: ['po'], categories: ['all'], subresources: podSubresources, returnsDeletedObject: true },
-    fields: podFields,
-    strategy: podStrategy,
+    ...{ fields: podFields, triggerField: 'spec.nodeName', strategy: podStrategy },
   }),
   define('Node', {
     ...{ namespaced: false, shortNames: ['no'], subresources: [statusSubresource] },

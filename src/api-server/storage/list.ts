@@ -2,12 +2,14 @@ import { APIStatusError, badRequest, expired, invalidOptions } from '../api-stat
 import { forbiddenValue, unsupportedValue } from '../../kube/validation/field-error.ts';
 import type { StoredObject } from './objects.ts';
 import { groupVersionOf, type ResourceDefinition } from '../resources/resources.ts';
-import { parseFieldSelector, parseLabelSelector, type Selector } from './selectors.ts';
-import type { ObjectStore } from './store.ts';
+import { parseFieldSelector, parseLabelSelector, requiredFieldValue, type Selector } from './selectors.ts';
+import type { ObjectStore, Trigger } from './store.ts';
 
 /** The query parameters of a list or a watch, checked. */
 export interface StorageListOptions {
   readonly selector: Selector;
+  /** Each selected object has its value. */
+  readonly trigger: Trigger | undefined;
   /** Whether a selector is set. */
   readonly isSelective: boolean;
   readonly limit: number;
@@ -35,11 +37,13 @@ export function parseListOptions(
   query: URLSearchParams,
   isWatch: boolean,
 ): StorageListOptions {
-  const fields = parseFieldSelector(query.get('fieldSelector') ?? '', definition.fields);
+  const fieldSelector = query.get('fieldSelector') ?? '';
+  const fields = parseFieldSelector(fieldSelector, definition.fields);
   const labels = parseLabelSelector(query.get('labelSelector') ?? '');
   const options = {
     selector: (object: StoredObject) => fields(object) && labels(object),
-    isSelective: Boolean(query.get('fieldSelector')) || Boolean(query.get('labelSelector')),
+    trigger: triggerOf(definition, fieldSelector),
+    isSelective: fieldSelector !== '' || Boolean(query.get('labelSelector')),
     limit: integer(query, 'limit') ?? 0,
     continueToken: query.get('continue') ?? '',
     resourceVersion: query.get('resourceVersion') ?? '',
@@ -50,6 +54,12 @@ export function parseListOptions(
   };
   refuseCombination(options, isWatch);
   return options;
+}
+
+function triggerOf({ triggerField, fields }: ResourceDefinition, fieldSelector: string): Trigger | undefined {
+  if (triggerField === undefined) return undefined;
+  const value = requiredFieldValue(fieldSelector, triggerField);
+  return value === undefined ? undefined : { value, valueOf: fields[triggerField]! };
 }
 
 function integer(query: URLSearchParams, name: string): number | undefined {

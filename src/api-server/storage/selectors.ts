@@ -29,14 +29,18 @@ function parseFieldTerm(term: string, fields: SelectableFields): Selector {
   const [, field = '', operator, value = ''] = match;
   if (!Object.hasOwn(fields, field)) throw badRequest(`field label not supported: ${field}`);
   const read = fields[field]!;
-  const wanted = value.replaceAll(/\\([\\,=])/g, '$1');
+  const wanted = unescaped(value);
   return operator === '!=' ? (object) => read(object) !== wanted : (object) => read(object) === wanted;
 }
 
 /** The value that a field selector asks the field to equal, if it does. */
 export function requiredFieldValue(text: string, field: string): string | undefined {
   const term = text.split(',').find((each) => each.startsWith(`${field}=`));
-  return term?.slice(field.length + 1).replace(/^=/, '');
+  return term === undefined ? undefined : unescaped(term.slice(field.length + 1).replace(/^=/, ''));
+}
+
+function unescaped(value: string): string {
+  return value.replaceAll(/\\([\\,=])/g, '$1');
 }
 
 /**

@@ -23,6 +23,46 @@ export interface Writer {
 
 type Listener = (record: WriteRecord) => void;
 
+/** The objects that have this value, before or after a write. */
+export interface Trigger {
+  readonly value: string;
+  /** Reads the value of an object; the same function in all triggers by a field. */
+  readonly valueOf: (object: StoredObject) => string;
+}
+
+/**
+ * The listeners of a resource. Those with a trigger are found by it, because each node watches only its own pods. Source:
+ * apiserver `indexedTrigger`.
+ */
+class Listeners {
+  readonly #ofAll = new Set<Listener>();
+  readonly #triggered = new Map<Trigger['valueOf'], Map<string, Set<Listener>>>();
+
+  add(listener: Listener, trigger: Trigger | undefined): () => void {
+    if (trigger === undefined) {
+      this.#ofAll.add(listener);
+      return () => void this.#ofAll.delete(listener);
+    }
+    const { value, valueOf } = trigger;
+    let byValue = this.#triggered.get(valueOf);
+    if (byValue === undefined) this.#triggered.set(valueOf, (byValue = new Map<string, Set<Listener>>()));
+    const listeners = byValue.get(value) ?? new Set<Listener>();
+    byValue.set(value, listeners.add(listener));
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size === 0 && byValue.get(value) === listeners) byValue.delete(value);
+    };
+  }
+
+  call(record: WriteRecord): void {
+    for (const listener of this.#ofAll) listener(record);
+    const { object, previous = object } = record;
+    for (const [valueOf, byValue] of this.#triggered)
+      for (const value of new Set([valueOf(object), valueOf(previous)]))
+        for (const listener of byValue.get(value) ?? []) listener(record);
+  }
+}
+
 /**
  * All objects, the counter of resourceVersions, and a bounded log of writes. Synchronous: a read and
  * the write that follows it are one transaction.
@@ -30,7 +70,7 @@ type Listener = (record: WriteRecord) => void;
 export class ObjectStore {
   /** Objects by `namespace/name`, by resource. */
   readonly #tables = new Map<string, Map<string, StoredObject>>();
-  readonly #listeners = new Map<string, Set<Listener>>();
+  readonly #listeners = new Map<string, Listeners>();
   readonly #limit: number;
   #log: WriteRecord[] = [];
   #forgottenRevision = 0;
@@ -102,12 +142,11 @@ export class ObjectStore {
     return first < 0 ? [] : this.#log.slice(first);
   }
 
-  /** Calls `listener` after every write to the resource until the returned function is called. */
-  subscribe(resource: string, listener: Listener): () => void {
+  /** Calls `listener` after every write to the resource, or to objects of the trigger, until the returned function is called. */
+  subscribe(resource: string, listener: Listener, trigger?: Trigger): () => void {
     let listeners = this.#listeners.get(resource);
-    if (listeners === undefined) this.#listeners.set(resource, (listeners = new Set<Listener>()));
-    listeners.add(listener);
-    return () => void listeners.delete(listener);
+    if (listeners === undefined) this.#listeners.set(resource, (listeners = new Listeners()));
+    return listeners.add(listener, trigger);
   }
 
   /** Forgets all writes so far: watches from an older resourceVersion get 410. */
@@ -124,7 +163,7 @@ export class ObjectStore {
       const forgotten = this.#log.splice(0, this.#log.length - this.#limit);
       this.#forgottenRevision = forgotten.at(-1)?.revision ?? this.#forgottenRevision;
     }
-    for (const listener of this.#listeners.get(write.resource) ?? []) listener(record);
+    this.#listeners.get(write.resource)?.call(record);
   }
 }
 

@@ -55,7 +55,7 @@ export class Watch {
     this.#response.on('close', () => this.stop());
     if (!this.#replay()) return;
     this.#unreadLimitBytes = this.#response.writableLength + maxUnreadBytes;
-    this.#unsubscribe = this.#store.subscribe(definition.resource, (record) => this.#onWrite(record));
+    this.#unsubscribe = this.#store.subscribe(definition.resource, (record) => this.#onWrite(record), options.trigger);
     const seconds = options.timeoutSeconds ?? 0;
     const timeoutMs = (seconds > 0 ? seconds : defaultTimeoutSeconds) * 1000;
     this.#endMs = this.#clock.monotonicMs() + timeoutMs;
