@@ -63,6 +63,8 @@ export class NodeReporter {
   readonly #stop = new AbortController();
   #running: Promise<unknown> | undefined;
   #node: Node | undefined;
+  /** Read once, as the kubelet reads its machine. */
+  readonly #defaults = defaultNodeStatus();
   #observed: NodeStatus = {};
   #registeredMs = -Infinity;
   #lastReportMs: number | undefined;
@@ -295,7 +297,7 @@ export class NodeReporter {
   }
 
   async #nextStatus(before: NodeStatus, readyErrors: readonly string[]): Promise<NodeStatus> {
-    const defaults = defaultNodeStatus();
+    const defaults = this.#defaults;
     try {
       const bounds = { clock: this.#clock, timeoutMs: updateFrequencyMs, signals: [this.#stop.signal] };
       this.#observed = (await boundedCall('nodeStatus', bounds, () => this.#options.nodeStatus?.())) ?? {};
