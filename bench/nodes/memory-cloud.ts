@@ -50,12 +50,22 @@ export class MemoryCloud implements PodProvider {
 
   /** All pods run. */
   run(): void {
-    this.#changeAll((pod) => ({ ...pod, state: 'running' }));
+    this.#changeAll(running);
+  }
+
+  /** At most so many pods more run. Returns how many do. */
+  runSome(count: number): number {
+    return this.#changeSome(count, ({ state }) => state !== 'creating', running);
   }
 
   /** The containers of all pods have been restarted once more. */
   restart(): void {
     this.#changeAll(restarted);
+  }
+
+  /** The containers of at most so many pods more have been restarted. Returns of how many they have. */
+  restartSome(count: number): number {
+    return this.#changeSome(count, ({ restartCount }) => restartCount > 0, restarted);
   }
 
   /** All pods have ended with exit code 0. */
@@ -70,12 +80,24 @@ export class MemoryCloud implements PodProvider {
   }
 
   #changeAll(change: (pod: CloudPod) => CloudPod): void {
-    for (const pod of this.#pods.values()) {
-      const changed = change(pod);
-      this.#pods.set(pod.uid, changed);
-      this.#listener?.(reportOf(changed));
-    }
+    for (const pod of this.#pods.values()) this.#change(pod, change);
   }
+
+  #changeSome(count: number, isDone: (pod: CloudPod) => boolean, change: (pod: CloudPod) => CloudPod): number {
+    const pods = [...this.#pods.values()];
+    for (const pod of pods.filter((each) => !isDone(each)).slice(0, count)) this.#change(pod, change);
+    return [...this.#pods.values()].filter(isDone).length;
+  }
+
+  #change(pod: CloudPod, change: (pod: CloudPod) => CloudPod): void {
+    const changed = change(pod);
+    this.#pods.set(pod.uid, changed);
+    this.#listener?.(reportOf(changed));
+  }
+}
+
+function running(pod: CloudPod): CloudPod {
+  return { ...pod, state: 'running' };
 }
 
 function restarted(pod: CloudPod): CloudPod {

@@ -9,6 +9,8 @@ import { MemoryCloud } from '../nodes/memory-cloud.ts';
 import { quietLogger } from '../quiet-logger.ts';
 import type { ReplicaCommand, ReplicaReply } from './messages.ts';
 
+/** That change without time for a Lease in between. */
+const podsAtOnce = 20;
 const capacity = { cpu: '1000', memory: '4Ti', pods: '500' };
 
 const [identity, count] = process.argv.slice(2) as [string, string];
@@ -23,19 +25,14 @@ const nodes = createVirtualNodes({
 for (let i = 0; i < Number(count); i++) nodes.add({ nodeName: `node-${i}`, nodeStatus: () => ({ capacity }) });
 nodes.start();
 process.on('message', (command: ReplicaCommand) => {
-  if (command === 'run') cloud.run();
-  if (command === 'change') cloud.restart();
-  reply(command === 'nodes' ? nodes.inspect().nodes.length : undefined);
+  if (command === 'run') reply({ changed: cloud.runSome(podsAtOnce) });
+  else if (command === 'change') reply({ changed: cloud.restartSome(podsAtOnce) });
+  else reply(command === 'nodes' ? { nodes: nodes.inspect().nodes.length } : {});
 });
 process.on('disconnect', () => process.exit());
-reply();
+reply({});
 
-function reply(owned?: number): void {
-  const usage: ReplicaReply = {
-    cpuMs: cpuMsOfThis(),
-    rssBytes: process.memoryUsage.rss(),
-    pods: cloud.size,
-    nodes: owned,
-  };
-  process.send!(usage);
+function reply(counts: Pick<ReplicaReply, 'changed' | 'nodes'>): void {
+  const reply: ReplicaReply = { cpuMs: cpuMsOfThis(), rssBytes: process.memoryUsage.rss(), ...counts };
+  process.send!(reply);
 }

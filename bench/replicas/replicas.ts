@@ -35,6 +35,8 @@ interface Measured {
 const replicas = 5;
 const podsPerNode = 20;
 const idleMs = 30_000;
+/** So many pods are created, or change, before the API server shows it, as a cluster does no more at once. */
+const maxUnshown = 1000;
 /** The nodes are shared out when each process has owned as many for so long. */
 const spreadMs = 10_000;
 /** Until V8 has collected the garbage of what was before, and each pod has been synced once more. */
@@ -59,7 +61,7 @@ export async function benchReplicas({ nodes: counts, progress }: ReplicasOptions
   return {
     title: 'Virtual nodes shared out among replicas',
     notes: [
-      `${replicas} processes of createVirtualNodes with \`replicas\`, nodes of ${podsPerNode} pods, and the API server in memory without TLS, all on one machine. Idle: ${idleMs / 1000} s without a change. A change: one of each pod, all at once. CPU and memory are those of all replicas together. Extrapolated: a straight line through the figures, by least squares.`,
+      `${replicas} processes of createVirtualNodes with \`replicas\`, nodes of ${podsPerNode} pods, and the API server in memory without TLS, all on one machine. Idle: ${idleMs / 1000} s without a change. Pods are created and change while at most ${maxUnshown.toLocaleString('en-US')} of them are not shown yet. A change: one of each pod. CPU and memory are those of all replicas together. Extrapolated: a straight line through the figures, by least squares.`,
     ],
     figures: [
       ...growing('idle CPU of the replicas', 'cores', ({ idleCPU }) => idleCPU),
@@ -103,10 +105,14 @@ async function measure(nodes: number, progress: (text: string) => void): Promise
   );
   const ask = (command: ReplicaCommand): Promise<ReplicaReply[]> =>
     Promise.all(processes.map((process) => process.ask(command)));
-  const untilShown = async (command: keyof ServerReply['shown']): Promise<void> => {
-    await ask(command);
-    while ((await server.ask('usage')).shown[command] < pods) await delay(100);
+  const untilShown = async (of: keyof ServerReply['shown'], begin: () => Promise<number>): Promise<void> => {
+    for (let [begun, shown] = [0, 0]; shown < pods; shown = (await server.ask('usage')).shown[of]) {
+      if (begun < pods && begun - shown < maxUnshown) begun = await begin();
+      else await delay(20);
+    }
   };
+  const change = async (command: 'change' | 'run'): Promise<number> =>
+    sumBy(await ask(command), ({ changed = 0 }) => changed);
   // Each process has a cloud of its own, so a node that moves later would lose its pods.
   let spread = Number.POSITIVE_INFINITY;
   for (let owned = ''; secondsSince(startedMs) < spread + spreadMs / 1000; await delay(1000)) {
@@ -118,10 +124,9 @@ async function measure(nodes: number, progress: (text: string) => void): Promise
   progress(`replicas: each process has its nodes after ${spread.toFixed(0)} s`);
 
   const createdMs = performance.now();
-  await server.ask('create');
-  while (sumBy(await ask('usage'), (usage) => usage.pods) < pods) await delay(100);
+  await untilShown('create', async () => (await server.ask('create')).created);
   progress(`replicas: ${pods.toLocaleString('en-US')} pods after ${secondsSince(createdMs).toFixed(0)} s`);
-  await untilShown('run');
+  await untilShown('run', () => change('run'));
   const running = secondsSince(createdMs);
   progress(`replicas: all are shown as Running after ${running.toFixed(0)} s`);
 
@@ -131,7 +136,7 @@ async function measure(nodes: number, progress: (text: string) => void): Promise
   const [idle, serverIdle] = [await ask('usage'), await server.ask('usage')];
 
   const [beforeChange, serverBeforeChange] = [await ask('usage'), await server.ask('usage')];
-  await untilShown('change');
+  await untilShown('change', () => change('change'));
   const [changed, serverChanged] = [await ask('usage'), await server.ask('usage')];
   await Promise.all(processes.map((process) => process.end()));
   await server.end();

@@ -3,42 +3,42 @@
  * replies to each message; see `ServerCommand`.
  */
 import { APIServer, type RequestRecord } from 'kubelet-status-manager/testing';
-import { setImmediate } from 'node:timers/promises';
 import { cpuMsOfThis } from '../cpu.ts';
 import type { ServerCommand, ServerReply } from './messages.ts';
 
 const [nodes, podsPerNode] = process.argv.slice(2).map(Number) as [number, number];
 const requests: Record<string, number> = {};
 /** By UID. */
-const shown = { run: new Set<string>(), change: new Set<string>() };
+const shown = { create: new Set<string>(), run: new Set<string>(), change: new Set<string>() };
+const podsAtOnce = 100;
+let created = 0;
 
 // The processes share two cores with it: TLS would be most of what it does.
 const server = await APIServer.start({ tls: false, onRequest: count });
 server.pods.subscribe(({ pod: { metadata, status } }) => {
   const uid = metadata!.uid!;
+  if (status?.containerStatuses !== undefined) shown.create.add(uid);
   if (status?.phase === 'Running') shown.run.add(uid);
   if (status?.containerStatuses?.[0]?.restartCount === 1) shown.change.add(uid);
 });
 process.on('message', (command: ServerCommand) => {
-  if (command === 'create') void createPods();
+  if (command === 'create') createPods();
   reply();
 });
 process.on('disconnect', () => process.exit());
 reply();
 
-/** Between the pods of two nodes, requests are served. */
-async function createPods(): Promise<void> {
-  for (let i = 0; i < nodes * podsPerNode; i++) {
+function createPods(): void {
+  for (const end = Math.min(created + podsAtOnce, nodes * podsPerNode); created < end; created++) {
     server.pods.create({
-      metadata: { name: `pod-${i}` },
+      metadata: { name: `pod-${created}` },
       spec: {
-        nodeName: `node-${Math.floor(i / podsPerNode)}`,
+        nodeName: `node-${Math.floor(created / podsPerNode)}`,
         automountServiceAccountToken: false,
         enableServiceLinks: false,
         containers: ['a', 'b'].map((name) => ({ name, image: 'none' })),
       },
     });
-    if (i % podsPerNode === 0) await setImmediate();
   }
 }
 
@@ -59,6 +59,7 @@ function reply(): void {
     bytes: server.bytesTransferred,
     watches: server.inFlight.watches,
     requests,
-    shown: { run: shown.run.size, change: shown.change.size },
+    created,
+    shown: { create: shown.create.size, run: shown.run.size, change: shown.change.size },
   } satisfies ServerReply);
 }

@@ -27,8 +27,8 @@ export interface ResourceDefinition extends Subject {
   /** False for a resource without DELETE of a collection. */
   readonly deletesCollections?: false;
   readonly fields: SelectableFields;
-  /** The one of `fields` by which most watches select. Source: registry `NodeNameTriggerFunc`. */
-  readonly triggerField?: string;
+  /** The one of `fields` by which nodes select. Source: registry `NodeNameTriggerFunc`, `Indexers`. */
+  readonly indexedField?: string;
   readonly strategy: Strategy;
 }
 
@@ -79,7 +79,7 @@ const eventFields: SelectableFields = {
 export const resources: readonly ResourceDefinition[] = [
   define('Pod', {
     ...{ shortNames: ['po'], categories: ['all'], subresources: podSubresources, returnsDeletedObject: true },
-    ...{ fields: podFields, triggerField: 'spec.nodeName', strategy: podStrategy },
+    ...{ fields: podFields, indexedField: 'spec.nodeName', strategy: podStrategy },
   }),
   define('Node', {
     ...{ namespaced: false, shortNames: ['no'], subresources: [statusSubresource] },

@@ -1,15 +1,16 @@
 import { APIStatusError, badRequest, expired, invalidOptions } from '../api-status.ts';
 import { forbiddenValue, unsupportedValue } from '../../kube/validation/field-error.ts';
+import type { IndexKey } from './indexed.ts';
 import type { StoredObject } from './objects.ts';
 import { groupVersionOf, type ResourceDefinition } from '../resources/resources.ts';
 import { parseFieldSelector, parseLabelSelector, requiredFieldValue, type Selector } from './selectors.ts';
-import type { ObjectStore, Trigger } from './store.ts';
+import type { ObjectStore } from './store.ts';
 
 /** The query parameters of a list or a watch, checked. */
 export interface StorageListOptions {
   readonly selector: Selector;
-  /** Each selected object has its value. */
-  readonly trigger: Trigger | undefined;
+  /** Of each selected object. */
+  readonly indexKey: IndexKey | undefined;
   /** Whether a selector is set. */
   readonly isSelective: boolean;
   readonly limit: number;
@@ -42,7 +43,7 @@ export function parseListOptions(
   const labels = parseLabelSelector(query.get('labelSelector') ?? '');
   const options = {
     selector: (object: StoredObject) => fields(object) && labels(object),
-    trigger: triggerOf(definition, fieldSelector),
+    indexKey: indexKeyOf(definition, fieldSelector),
     isSelective: fieldSelector !== '' || Boolean(query.get('labelSelector')),
     limit: integer(query, 'limit') ?? 0,
     continueToken: query.get('continue') ?? '',
@@ -56,10 +57,10 @@ export function parseListOptions(
   return options;
 }
 
-function triggerOf({ triggerField, fields }: ResourceDefinition, fieldSelector: string): Trigger | undefined {
-  if (triggerField === undefined) return undefined;
-  const value = requiredFieldValue(fieldSelector, triggerField);
-  return value === undefined ? undefined : { value, valueOf: fields[triggerField]! };
+function indexKeyOf({ indexedField, fields }: ResourceDefinition, fieldSelector: string): IndexKey | undefined {
+  if (indexedField === undefined) return undefined;
+  const value = requiredFieldValue(fieldSelector, indexedField);
+  return value === undefined ? undefined : { value, valueOf: fields[indexedField]! };
 }
 
 function integer(query: URLSearchParams, name: string): number | undefined {
@@ -136,6 +137,7 @@ export function listPage(
     definition.resource,
     namespace,
     (object) => options.selector(object) && (position === undefined || keyOf(object) > position.after),
+    options.indexKey,
   );
   // resourceVersion=0 is served from the watch cache, which ignores `limit`.
   const limit = options.limit > 0 && options.resourceVersion !== '0' ? options.limit : matching.length;

@@ -1,3 +1,4 @@
+import { type IndexKey, Listeners, Table } from './indexed.ts';
 import { type StoredObject, withResourceVersion } from './objects.ts';
 
 export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED';
@@ -21,56 +22,14 @@ export interface Writer {
   readonly user: string;
 }
 
-type Listener = (record: WriteRecord) => void;
-
-/** The objects that have this value, before or after a write. */
-export interface Trigger {
-  readonly value: string;
-  /** Reads the value of an object; the same function in all triggers by a field. */
-  readonly valueOf: (object: StoredObject) => string;
-}
-
-/**
- * The listeners of a resource. Those with a trigger are found by it, because each node watches only its own pods. Source:
- * apiserver `indexedTrigger`.
- */
-class Listeners {
-  readonly #ofAll = new Set<Listener>();
-  readonly #triggered = new Map<Trigger['valueOf'], Map<string, Set<Listener>>>();
-
-  add(listener: Listener, trigger: Trigger | undefined): () => void {
-    if (trigger === undefined) {
-      this.#ofAll.add(listener);
-      return () => void this.#ofAll.delete(listener);
-    }
-    const { value, valueOf } = trigger;
-    let byValue = this.#triggered.get(valueOf);
-    if (byValue === undefined) this.#triggered.set(valueOf, (byValue = new Map<string, Set<Listener>>()));
-    const listeners = byValue.get(value) ?? new Set<Listener>();
-    byValue.set(value, listeners.add(listener));
-    return () => {
-      listeners.delete(listener);
-      if (listeners.size === 0 && byValue.get(value) === listeners) byValue.delete(value);
-    };
-  }
-
-  call(record: WriteRecord): void {
-    for (const listener of this.#ofAll) listener(record);
-    const { object, previous = object } = record;
-    for (const [valueOf, byValue] of this.#triggered)
-      for (const value of new Set([valueOf(object), valueOf(previous)]))
-        for (const listener of byValue.get(value) ?? []) listener(record);
-  }
-}
-
 /**
  * All objects, the counter of resourceVersions, and a bounded log of writes. Synchronous: a read and
  * the write that follows it are one transaction.
  */
 export class ObjectStore {
-  /** Objects by `namespace/name`, by resource. */
-  readonly #tables = new Map<string, Map<string, StoredObject>>();
-  readonly #listeners = new Map<string, Listeners>();
+  /** By resource. */
+  readonly #tables = new Map<string, Table>();
+  readonly #listeners = new Map<string, Listeners<WriteRecord>>();
   readonly #limit: number;
   #log: WriteRecord[] = [];
   #forgottenRevision = 0;
@@ -93,14 +52,18 @@ export class ObjectStore {
     return this.#tables.get(resource)?.get(keyOf(namespace, name));
   }
 
-  /** The selected objects of one namespace, or of all, in the order of their keys. */
+  /**
+   * The selected objects of one namespace, or of all, in the order of their keys.
+   * @param indexKey of all of them, if there is one
+   */
   list(
     resource: string,
     namespace: string,
     isSelected: (object: StoredObject) => boolean = () => true,
+    indexKey?: IndexKey,
   ): StoredObject[] {
     const objects: { readonly key: string; readonly object: StoredObject }[] = [];
-    for (const [key, object] of this.#tables.get(resource) ?? []) {
+    for (const [key, object] of this.#tables.get(resource)?.entries(indexKey) ?? []) {
       if (namespace !== '' && !key.startsWith(`${namespace}/`)) continue;
       if (isSelected(object)) objects.push({ key, object });
     }
@@ -111,10 +74,9 @@ export class ObjectStore {
   put(resource: string, object: StoredObject, writer: Writer): StoredObject {
     const key = keyOf(object.metadata.namespace ?? '', object.metadata.name);
     let table = this.#tables.get(resource);
-    if (table === undefined) this.#tables.set(resource, (table = new Map<string, StoredObject>()));
-    const previous = table.get(key);
+    if (table === undefined) this.#tables.set(resource, (table = new Table()));
     const stored = withResourceVersion(object, String(++this.#revision));
-    table.set(key, stored);
+    const previous = table.replace(key, stored);
     this.#record({
       resource,
       type: previous === undefined ? 'ADDED' : 'MODIFIED',
@@ -128,9 +90,7 @@ export class ObjectStore {
   /** Removes the object; `last` is the state that its watchers see. */
   remove(resource: string, last: StoredObject, writer: Writer): StoredObject {
     const { namespace = '', name } = last.metadata;
-    const table = this.#tables.get(resource);
-    const previous = table?.get(keyOf(namespace, name));
-    table?.delete(keyOf(namespace, name));
+    const previous = this.#tables.get(resource)?.replace(keyOf(namespace, name), undefined);
     const object = withResourceVersion(last, String(++this.#revision));
     this.#record({ resource, type: 'DELETED', object, previous, ...writer });
     return object;
@@ -142,11 +102,14 @@ export class ObjectStore {
     return first < 0 ? [] : this.#log.slice(first);
   }
 
-  /** Calls `listener` after every write to the resource, or to objects of the trigger, until the returned function is called. */
-  subscribe(resource: string, listener: Listener, trigger?: Trigger): () => void {
+  /**
+   * Calls `listener` after every write to the resource until the returned function is called.
+   * @param indexKey of the objects that it is called for, before or after the write. Default: all
+   */
+  subscribe(resource: string, listener: (record: WriteRecord) => void, indexKey?: IndexKey): () => void {
     let listeners = this.#listeners.get(resource);
-    if (listeners === undefined) this.#listeners.set(resource, (listeners = new Listeners()));
-    return listeners.add(listener, trigger);
+    if (listeners === undefined) this.#listeners.set(resource, (listeners = new Listeners<WriteRecord>()));
+    return listeners.add(listener, indexKey);
   }
 
   /** Forgets all writes so far: watches from an older resourceVersion get 410. */

@@ -55,7 +55,7 @@ export class Watch {
     this.#response.on('close', () => this.stop());
     if (!this.#replay()) return;
     this.#unreadLimitBytes = this.#response.writableLength + maxUnreadBytes;
-    this.#unsubscribe = this.#store.subscribe(definition.resource, (record) => this.#onWrite(record), options.trigger);
+    this.#unsubscribe = this.#store.subscribe(definition.resource, (record) => this.#onWrite(record), options.indexKey);
     const seconds = options.timeoutSeconds ?? 0;
     const timeoutMs = (seconds > 0 ? seconds : defaultTimeoutSeconds) * 1000;
     this.#endMs = this.#clock.monotonicMs() + timeoutMs;
@@ -105,7 +105,7 @@ export class Watch {
 
   #sendState(): void {
     const { definition, namespace, options } = this.#request;
-    for (const object of this.#store.list(definition.resource, namespace, options.selector)) {
+    for (const object of this.#store.list(definition.resource, namespace, options.selector, options.indexKey)) {
       this.#sendObject('ADDED', object);
     }
   }
