@@ -107,8 +107,9 @@ async function measure(nodes: number, progress: (text: string) => void): Promise
     Promise.all(processes.map((process) => process.ask(command)));
   const untilShown = async (of: keyof ServerReply['shown'], begin: () => Promise<number>): Promise<void> => {
     for (let [begun, shown] = [0, 0]; shown < pods; shown = (await server.ask('usage')).shown[of]) {
-      if (begun < pods && begun - shown < maxUnshown) begun = await begin();
-      else await delay(20);
+      // Also when all have begun: the pods of a node that has moved begin again.
+      if (begun - shown < maxUnshown) begun = await begin();
+      await delay(20);
     }
   };
   const change = async (command: 'change' | 'run'): Promise<number> =>
