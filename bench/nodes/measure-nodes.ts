@@ -68,8 +68,6 @@ export async function measureNodes(setting: NodesSetting): Promise<NodesFigures>
   const start = (...args: readonly string[]) =>
     startContestant([...command, prefix, String(nodes), ...args], {
       KUBECONFIG: kubeConfigFile,
-      // As docs/guides/production.md recommends; the second process reads what the first one has written.
-      NODE_COMPILE_CACHE: join(folder, 'compile-cache'),
       ...(profiles !== undefined && { PROFILE: '1' }),
     });
   const pods = new NodePods(server.http, prefix, nodes);

@@ -47,7 +47,8 @@ function count({ method, path }: RequestRecord): void {
     /\/(?<resource>[a-z]+)(?:\/(?<name>[^/]+)(?:\/(?<subresource>[a-z]+))?)?$/.exec(
       path.replace(/\?.*/, '').replace(/^\/(?:api\/v1|apis\/[^/]+\/v1)(?:\/namespaces\/[^/]+)?/, ''),
     )?.groups ?? { resource: path };
-  const verb = method === 'GET' && name === undefined ? 'LIST' : method;
+  const readAll = /[?&]watch=/.test(path) ? 'WATCH' : 'LIST';
+  const verb = method === 'GET' && name === undefined ? readAll : method;
   const kind = `${verb} ${resource}${subresource === undefined ? '' : `/${subresource}`}`;
   requests[kind] = (requests[kind] ?? 0) + 1;
 }

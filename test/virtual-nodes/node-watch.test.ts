@@ -42,6 +42,13 @@ describe('the Nodes of a process', () => {
     expect(test.server.nodes.get('node-c')?.metadata?.labels).toMatchObject({ [label]: 'true' });
   });
 
+  it('are not read one by one if they are registered while the others are watched', async () => {
+    await startTwo();
+    test.nodes.add(test.node('node-c'));
+    await test.advance(1000);
+    expect(await readsDuring(60_000)).toEqual([]);
+  });
+
   it('are read one by one if there is one only, which the user of a node may do', async () => {
     await test.startNodes(['node-a']);
     expect(new Set(await readsDuring(60_000))).toEqual(new Set(['/api/v1/nodes/node-a']));

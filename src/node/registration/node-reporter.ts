@@ -145,6 +145,8 @@ export class NodeReporter {
   start(): void {
     if (this.#running !== undefined) return;
     this.#events.starting();
+    // Before the registration, which the watch may show before the response does.
+    this.#watch?.follow(this.#options.nodeName);
     this.#running = this.#run();
   }
 
@@ -198,7 +200,6 @@ export class NodeReporter {
   async #run(): Promise<void> {
     await this.#registerUntilDone();
     if (this.#stop.signal.aborted) return;
-    this.#watch?.follow(this.#options.nodeName);
     const { leaseDurationSeconds = 40, spreadHeartbeats: spread } = this.#options;
     const loop = { clock: this.#clock, random: this.#random, signal: this.#stop.signal, spread };
     await Promise.all([
