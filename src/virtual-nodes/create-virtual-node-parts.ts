@@ -44,7 +44,7 @@ import type { ResolvedProviderOptions, VirtualNodeOptions, VirtualNodesOptions }
 const resizeFeatures = ['InPlacePodLevelResourcesVerticalScaling', 'InPlacePodVerticalScalingInitContainers'];
 
 /** Most of the hundreds of nodes in a process are quiet. Divergence: the kubelet cleans up every two seconds. */
-const quietHousekeepingPeriodMs = 30_000;
+const quietHousekeepingPeriodMs = 10_000;
 
 /**
  * Delays Events, so that those of many starting nodes do not slow down the requests that pods wait for.
