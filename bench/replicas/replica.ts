@@ -33,6 +33,6 @@ process.on('disconnect', () => process.exit());
 reply({});
 
 function reply(counts: Pick<ReplicaReply, 'changed' | 'nodes'>): void {
-  const reply: ReplicaReply = { cpuMs: cpuMsOfThis(), rssBytes: process.memoryUsage.rss(), ...counts };
-  process.send!(reply);
+  const usage: ReplicaReply = { cpuMs: cpuMsOfThis(), rssBytes: process.memoryUsage.rss(), ...counts };
+  process.send!(usage);
 }
