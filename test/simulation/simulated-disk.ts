@@ -112,12 +112,18 @@ export class SimulatedDisk {
   #durableNames = new Map<string, Inode>();
   readonly #locks = new Set<string>();
   #isOff = false;
+  #isSyncFailing = false;
   /** After this many more operations, the power fails. */
   #operationsLeft = Number.POSITIVE_INFINITY;
 
   constructor(world: World, name: string) {
     this.#world = world;
     this.#random = world.random.fork(`disk ${name}`);
+  }
+
+  /** The last sync has failed. */
+  get isSyncFailing(): boolean {
+    return this.#isSyncFailing;
   }
 
   /** The disk as one process uses it. */
@@ -273,6 +279,7 @@ export class SimulatedDisk {
         this.#write(path, inode, { offset, bytes: Buffer.from(bytes) });
       },
       sync: () => {
+        this.#isSyncFailing = this.isBroken;
         if (this.isBroken) throw errno('EIO', path);
         if (this.#acts()) inode.sync();
       },
@@ -281,6 +288,7 @@ export class SimulatedDisk {
         return new Promise((resolve, reject) => {
           const slowMs = this.#random.chance(0.05) ? this.#random.integer(100, 5_000) : this.#random.integer(1, 40);
           process.receive(slowMs, () => {
+            this.#isSyncFailing = this.isBroken;
             if (this.isBroken) return reject(errno('EIO', path));
             if (!this.#acts()) return;
             inode.sync(writes);

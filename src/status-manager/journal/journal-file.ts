@@ -1,6 +1,6 @@
 import path from 'node:path';
 import type { Disk, DiskFile } from '../../shared/disk.ts';
-import { liveMark, pastMark, type Slot } from './journal-lines.ts';
+import { liveMark, pastHead, type Slot } from './journal-lines.ts';
 
 const fileMode = 0o600;
 
@@ -73,7 +73,7 @@ export class JournalFile {
 
   /** Needs no disk space. */
   markPast({ offset }: Slot): void {
-    this.#file.write(offset, pastMark);
+    this.#file.write(offset, pastHead);
   }
 
   sync(): void {

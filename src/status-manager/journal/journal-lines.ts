@@ -7,9 +7,10 @@ import type { JournalEntry } from './journal.ts';
  *
  *   live 1c291ca3 {"sequence":7,"entry":{…}}
  *
- * The mark is `live` until the status is written to the API server or replaced by a newer one, then
- * `past`. Changing the mark overwrites four bytes, so it works on a full disk too. If a pod has two
- * live lines, the one with the higher sequence wins.
+ * The mark is `live` until the status is written to the API server or replaced by a newer one. Then
+ * the mark becomes `past`, and the checksum `--------`: if a power loss leaves only the mark of a line
+ * that overwrites this one, the old status is not live again. Both work on a full disk too. If a pod
+ * has two live lines, the one with the higher sequence wins.
  */
 
 export interface JournalRecord {
@@ -40,7 +41,7 @@ export interface JournalContent {
   readonly live: ReadonlyMap<string, LiveLine>;
   /** Lines marked live that must no longer be used. */
   readonly superseded: readonly Slot[];
-  /** Lines that are marked past. */
+  /** Lines that are marked past, or whose checksum is. */
   readonly past: readonly Slot[];
   readonly nextSequence: number;
   /** End of the last complete line. */
@@ -50,8 +51,11 @@ export interface JournalContent {
   readonly damage: JournalDamage | undefined;
 }
 
-export const pastMark = Buffer.from('past');
 export const liveMark = Buffer.from('live');
+const pastMark = Buffer.from('past');
+const pastChecksum = Buffer.from('--------');
+/** What a line begins with that is past. */
+export const pastHead = Buffer.concat([pastMark, Buffer.from(' '), pastChecksum]);
 const markLength = liveMark.length;
 const checksumStart = markLength + 1;
 const checksumLength = 8;
@@ -60,7 +64,7 @@ const newline = 0x0a;
 const lineGranularityBytes = 128;
 /** The start of a line. It cannot occur inside JSON: quotes in its strings are escaped. */
 const jsonPrefix = Buffer.from(' {"sequence":');
-const lineHead = /^(?:live|past) [\da-f]{8}$/;
+const lineHead = /^(?:live|past) (?:[\da-f]{8}|-{8})$/;
 const sequenceOf = /\{"sequence":(\d+),/;
 const maxHeadBytes = 64;
 const quote = 0x22;
@@ -131,7 +135,7 @@ export function decodeJournal(content: Buffer): JournalContent {
     const record = decodeLine(line);
     if (record !== undefined) return addLine({ ...record, slot });
     // A line marked past may be partially overwritten; see `JournalFile.overwrite`.
-    if (!isMarked(line, pastMark)) skipDamaged(line);
+    if (!isPast(line)) skipDamaged(line);
     else if (past.length < maxPastLines) past.push(slot);
   };
 
@@ -172,8 +176,16 @@ function isMarked(line: Buffer, mark: Buffer): boolean {
   return line.subarray(0, markLength).equals(mark);
 }
 
+function isPast(line: Buffer): boolean {
+  return isMarked(line, pastMark) || checksumIn(line) === pastChecksum.toString();
+}
+
 function isIntact(line: Buffer): boolean {
-  return line.toString('latin1', checksumStart, checksumStart + checksumLength) === checksumOf(jsonOf(line));
+  return checksumIn(line) === checksumOf(jsonOf(line));
+}
+
+function checksumIn(line: Buffer): string {
+  return line.toString('latin1', checksumStart, checksumStart + checksumLength);
 }
 
 /** Where further lines start after the first byte. */

@@ -77,16 +77,17 @@ export function checkWrites(calls: readonly Call[]): Violation[] {
 
 /**
  * The versions of each API object never decrease, and belong to its pod; a terminal phase stays. What a request wrote whose
- * sender had given up may be older: the next full batch repairs it.
- * @param late the resource versions of such writes
+ * sender had given up may be older: the next full batch repairs it. So may what a journal has that lost power while its
+ * syncs failed.
+ * @param older the resource versions of such writes
  */
-export function checkVersionsOf(history: readonly PodWrite[], late: ReadonlySet<number>): Violation[] {
+export function checkVersionsOf(history: readonly PodWrite[], older: ReadonlySet<number>): Violation[] {
   const parts = new Map<string, PodWrite[][]>();
   for (const write of history) {
     const { metadata } = write.pod;
     const ofPod = parts.get(metadata.uid) ?? [[]];
     parts.set(metadata.uid, ofPod);
-    if (late.has(write.resourceVersion)) ofPod.push([]);
+    if (older.has(write.resourceVersion)) ofPod.push([]);
     ofPod.at(-1)!.push({ ...write, pod: { ...write.pod, metadata: { ...metadata, uid: podUIDOf(write.pod) } } });
   }
   return [...parts.values()].flat().flatMap((part) => {

@@ -121,6 +121,10 @@ class ManagerSimulation {
   #latestWallMs = 0;
   #hasBeenFull = false;
   #hasLostPower = false;
+  /** At the last loss of power, syncs failed, so that lines that had been marked past may be live again. */
+  #mayReviveLines = false;
+  /** Statuses that such lines had, and after which version of the API object. */
+  readonly #revived: { readonly podUID: string; readonly version: number; readonly after: number }[] = [];
   /** Somebody has damaged or deleted the journal. */
   #hasDamage = false;
   #hasPaused = false;
@@ -356,6 +360,7 @@ class ManagerSimulation {
     this.#mayLose([...this.#mayBeLost]);
     if (!losesPower) return;
     this.#hasLostPower = true;
+    this.#mayReviveLines ||= this.#disk.isSyncFailing;
     this.#disk.losePower();
   }
 
@@ -415,6 +420,7 @@ class ManagerSimulation {
       this.#disk.onPowerLoss = () => {
         this.#world.count('power loss at a write');
         this.#hasLostPower = true;
+        this.#mayReviveLines ||= this.#disk.isSyncFailing;
         this.#kill(false, killed);
         this.#world.at(0, resolve);
       };
@@ -655,6 +661,11 @@ class ManagerSimulation {
       if (inJournal.has(uid) && inJournal.get(uid)! < version)
         this.#world.violate('no older status replaces a damaged one', `${uid}: ${inJournal.get(uid)!} of ${version}`);
     this.#damaged.clear();
+    if (this.#mayReviveLines) {
+      const after = this.#cluster.history.at(-1)?.resourceVersion ?? 0;
+      for (const [podUID, version] of inJournal) this.#revived.push({ podUID, version, after });
+    }
+    this.#mayReviveLines = false;
     for (const { metadata, status } of this.#recoverable()) {
       const { uid, name } = metadata;
       const accepted = this.#accepted.get(uid) ?? 0;
@@ -1112,8 +1123,15 @@ class ManagerSimulation {
 
   #checkHistory(): void {
     const { history, network, server } = this.#cluster;
+    const revivals = this.#revived.flatMap(({ podUID, version, after }) =>
+      history.filter(
+        ({ pod, resourceVersion }) =>
+          resourceVersion > after && podUIDOf(pod) === podUID && versionOf(pod.status?.message) === version,
+      ),
+    );
+    const older = [...network.lateWrites, ...revivals.map(({ resourceVersion }) => resourceVersion)];
     const violations = [
-      ...checkVersionsOf(history, network.lateWrites),
+      ...checkVersionsOf(history, new Set(older)),
       ...checkForeignConditions(history),
       ...checkDeletes(network.calls, this.#endedMs),
       ...checkWrites(network.calls),

@@ -1,5 +1,5 @@
 import type * as fs from 'node:fs';
-import { mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import uniqBy from 'lodash/uniqBy.js';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
@@ -127,6 +127,21 @@ describe('a journal on a full disk', () => {
     disk.positions = [];
     journal.accepted(entry('a', 'a2'));
     expect(disk.positions).toEqual([offset + 'live'.length, offset]);
+  });
+
+  it('does not have an old status again when a power loss leaves only the mark of the line that overwrote it', async () => {
+    const { journal } = await openJournal(disk.dir);
+    journal.accepted(entry('a', 'a1'));
+    journal.settled('a');
+    fill();
+    const before = readFileSync(file());
+    journal.accepted(entry('a', 'a2'));
+    expect(recovered(await crash())).toEqual(['a a2']);
+    const after = readFileSync(file());
+    writeFileSync(file(), Buffer.concat([after.subarray(0, 'live'.length), before.subarray('live'.length)]));
+    const next = await crash();
+    expect(recovered(next)).toEqual([]);
+    expect(next.logger.errors).toEqual([]);
   });
 
   it('uses the space of an older status for a slightly longer one', async () => {

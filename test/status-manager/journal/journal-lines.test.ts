@@ -120,6 +120,18 @@ describe('a journal file', () => {
     expect(content.damage).toBeUndefined();
   });
 
+  it('does not have an old status again of which only the new mark is left of what overwrote it', () => {
+    const old = Buffer.from(
+      live(1, 'a')
+        .toString()
+        .replace(/^live .{8}/, 'live --------'),
+    );
+    const content = decodeJournal(Buffer.concat([old, live(2, 'b')]));
+    expect([...content.live.keys()]).toEqual(['b']);
+    expect(content.past).toEqual([{ offset: 0, bytes: 256 }]);
+    expect(content.damage).toBeUndefined();
+  });
+
   it('ends with the last newline: what follows was not written to its end', () => {
     const content = decodeJournal(Buffer.concat([live(1, 'a'), live(2, 'b').subarray(0, 100)]));
     expect(content).toMatchObject({ endOffset: 256, incompleteBytes: 100, damage: undefined });
