@@ -10,9 +10,8 @@ import type { Pod } from 'kubelet-status-manager';
 import { Pool } from 'undici';
 import type { KubeConfigObject } from '../../test/support/control-plane.ts';
 import type { Json } from '../../test/support/kube-http.ts';
-import { cpuMsOfThis } from '../cpu.ts';
 import { runningStatus } from '../fixtures.ts';
-import type { Command, Reply } from './contestant.ts';
+import { type Command, replyOfThis } from './contestant.ts';
 import { changedSuffix } from './node-pods.ts';
 import { beginProfile, endProfile } from './profile.ts';
 
@@ -61,8 +60,7 @@ async function execute(command: Command): Promise<void> {
 }
 
 function reply(): void {
-  const usage: Reply = { cpuMs: cpuMsOfThis(), rssBytes: process.memoryUsage.rss(), pods: pods.size };
-  process.stdout.write(`${JSON.stringify(usage)}\n`);
+  process.stdout.write(`${JSON.stringify(replyOfThis(pods.size))}\n`);
 }
 
 async function register(name: string): Promise<Json> {

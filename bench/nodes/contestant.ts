@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { cpuMsOfThis, mainThreadCPUMsOfThis } from '../cpu.ts';
 
 /**
  * - `run`: all pods in the cloud start to run.
@@ -17,9 +18,19 @@ export type Command = 'run' | 'change' | 'stop' | 'profile' | 'usage' | `profile
 export interface Reply {
   /** User and system time since the start of the process. */
   readonly cpuMs: number;
+  /** That of the main thread alone; absent where Node.js cannot tell, and without Node.js. */
+  readonly mainThreadCPUMs?: number | undefined;
   readonly rssBytes: number;
   /** The number of pods in the cloud. */
   readonly pods: number;
+}
+
+/** The reply of this process. */
+export function replyOfThis(pods: number): Reply {
+  return {
+    ...{ cpuMs: cpuMsOfThis(), mainThreadCPUMs: mainThreadCPUMsOfThis() },
+    ...{ rssBytes: process.memoryUsage.rss(), pods },
+  };
 }
 
 /** A process with virtual nodes and a cloud in its memory. */

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Pod } from 'kubelet-status-manager';
 import type { BenchServer } from './api-servers.ts';
 import { connectionsOf } from './connections-of.ts';
-import { startContestant } from './contestant.ts';
+import { type Reply, startContestant } from './contestant.ts';
 import { changedSuffix, NodePods } from './node-pods.ts';
 
 /** How much is measured. */
@@ -20,10 +20,13 @@ export interface NodesFigures {
   readonly running: readonly number[];
   /** Milliseconds of own CPU for each of these pods. */
   readonly runningCPU: readonly number[];
+  /** The main thread's part of it; empty if it is unknown, as below. */
+  readonly runningThreadCPU: readonly number[];
   /** Seconds until one change of each pod is shown. */
   readonly change: readonly number[];
   /** Milliseconds of own CPU for each of these changes. */
   readonly cpu: readonly number[];
+  readonly threadCPU: readonly number[];
   /** Milliseconds of CPU of etcd and the API server for each of these changes. */
   readonly serverCPU: readonly number[];
   /** Requests for each of these changes. */
@@ -32,6 +35,7 @@ export interface NodesFigures {
   readonly exit: readonly number[];
   /** Milliseconds of own CPU for each of these pods. */
   readonly exitCPU: readonly number[];
+  readonly exitThreadCPU: readonly number[];
   readonly rssMegabytes: readonly number[];
   readonly connections: readonly number[];
   readonly watches: readonly number[];
@@ -52,6 +56,12 @@ export interface NodesSetting extends Extent {
   readonly prefix: string;
   /** Where CPU profiles of the second process are written, which slow it. */
   readonly profiles?: string | undefined;
+}
+
+/** For each pod. */
+function threadCPUBetween(before: Reply, after: Reply, pods: number): number[] {
+  if (before.mainThreadCPUMs === undefined || after.mainThreadCPUMs === undefined) return [];
+  return [(after.mainThreadCPUMs - before.mainThreadCPUMs) / pods];
 }
 
 /** V8 compiles what runs often: as much is changed before the first measured round. */
@@ -104,6 +114,7 @@ export async function measureNodes(setting: NodesSetting): Promise<NodesFigures>
 
   const change: number[] = [];
   const cpu: number[] = [];
+  const threadCPU: number[] = [];
   const serverCPU: number[] = [];
   const requests: number[] = [];
   const warmUpRounds = Math.ceil(warmUpChanges / pods.count);
@@ -119,6 +130,7 @@ export async function measureNodes(setting: NodesSetting): Promise<NodesFigures>
     if (round <= warmUpRounds) continue;
     change.push(ms / 1000);
     cpu.push((usageAfter.cpuMs - usage.cpuMs) / pods.count);
+    threadCPU.push(...threadCPUBetween(usage, usageAfter, pods.count));
     if (serverMs !== undefined) serverCPU.push((serverMsAfter! - serverMs) / pods.count);
     const reads = handledAfter.podReads - handled.podReads;
     requests.push((reads + handledAfter.podWrites - handled.podWrites) / pods.count);
@@ -145,9 +157,11 @@ export async function measureNodes(setting: NodesSetting): Promise<NodesFigures>
   return {
     running: [runningMs / 1000],
     runningCPU: [(ran.cpuMs - created.cpuMs) / pods.count],
-    ...{ change, cpu, serverCPU, requests },
+    runningThreadCPU: threadCPUBetween(created, ran, pods.count),
+    ...{ change, cpu, threadCPU, serverCPU, requests },
     exit: [exitMs / 1000],
     exitCPU: [(exited.cpuMs - idleAfter.cpuMs) / pods.count],
+    exitThreadCPU: threadCPUBetween(idleAfter, exited, pods.count),
     rssMegabytes: [idleAfter.rssBytes / 1e6],
     connections: connections === undefined ? [] : [connections],
     // The watch of this process is not that of the contestant.

@@ -5,6 +5,7 @@ import { changedSuffix } from './node-pods.ts';
 
 interface CloudPod extends ProviderPodReference {
   readonly state: ProviderPod['state'];
+  readonly ip: string;
   readonly containers: readonly string[];
   readonly restartCount: number;
 }
@@ -27,7 +28,8 @@ export class MemoryCloud implements PodProvider {
   async createPod({ metadata: { uid, namespace, name }, spec }: ValidPod): Promise<void> {
     const containers = (spec?.containers ?? []).map((container) => container.name);
     const nodeName = spec?.nodeName ?? '';
-    this.#pods.set(uid, { uid, namespace, name, nodeName, state: 'creating', containers, restartCount: 0 });
+    const ip = addressOf(this.#pods.size);
+    this.#pods.set(uid, { uid, namespace, name, nodeName, state: 'creating', ip, containers, restartCount: 0 });
   }
 
   async deletePod({ uid }: ProviderPodReference): Promise<void> {
@@ -104,9 +106,14 @@ function restarted(pod: CloudPod): CloudPod {
   return { ...pod, restartCount: pod.restartCount + 1 };
 }
 
-function reportOf({ uid, namespace, name, nodeName, state, containers, restartCount }: CloudPod): ProviderPod {
+/** No pod has that of another. */
+function addressOf(index: number): string {
+  return [10, index >> 16, (index >> 8) & 255, index & 255].join('.');
+}
+
+function reportOf({ uid, namespace, name, nodeName, state, ip, containers, restartCount }: CloudPod): ProviderPod {
   const report = { uid, namespace, name, nodeName, state };
   if (state === 'creating') return report;
   const exit = state === 'stopped' ? { exitCode: 0 } : undefined;
-  return { ...report, ips: ['10.0.0.1'], containers: containers.map((name) => ({ name, restartCount, exit })) };
+  return { ...report, ips: [ip], containers: containers.map((name) => ({ name, restartCount, exit })) };
 }

@@ -2,9 +2,8 @@ import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { KubeConfigObject } from 'kubelet-status-manager/http';
 import { createVirtualNodes } from 'kubelet-status-manager/virtual-nodes';
-import { cpuMsOfThis } from '../cpu.ts';
 import { quietLogger } from '../quiet-logger.ts';
-import type { Command, Reply } from './contestant.ts';
+import { type Command, replyOfThis } from './contestant.ts';
 import { MemoryCloud } from './memory-cloud.ts';
 import { beginProfile, endProfile } from './profile.ts';
 
@@ -37,6 +36,5 @@ async function execute(command: Command, cloud: MemoryCloud): Promise<void> {
 }
 
 function reply(cloud: MemoryCloud): void {
-  const usage: Reply = { cpuMs: cpuMsOfThis(), rssBytes: process.memoryUsage.rss(), pods: cloud.size };
-  process.stdout.write(`${JSON.stringify(usage)}\n`);
+  process.stdout.write(`${JSON.stringify(replyOfThis(cloud.size))}\n`);
 }
