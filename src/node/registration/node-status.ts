@@ -4,6 +4,13 @@ import { quantitiesEqual } from '../../kube/objects/quantity.ts';
 import { mergeNodeConditions, pressureConditions, readyCondition } from './node-conditions.ts';
 import type { NodeCondition, NodeStatus } from './node-types.ts';
 
+type Resources = Readonly<Record<string, string>> | undefined;
+
+/** What makes a condition another one: all but its heartbeat time. */
+const comparedFields = [
+  ...['type', 'status', 'reason', 'message', 'lastTransitionTime'],
+] as const satisfies (keyof NodeCondition)[];
+
 /** The Node status that the agent reports. */
 export interface ObservedNode {
   /** Its fields replace the previous ones; its conditions replace those of the same type. */
@@ -54,23 +61,28 @@ function changedFields(before: NodeStatus, next: NodeStatus): string[] {
 }
 
 function fieldEqual(field: string, before: unknown, next: unknown): boolean {
-  if (field === 'conditions') return isEqual(withoutHeartbeat(before), withoutHeartbeat(next));
+  if (before === next) return true;
+  if (field === 'conditions') return conditionsEqual(before as NodeStatus['conditions'], next as NodeCondition[]);
   if (field === 'capacity' || field === 'allocatable') return resourcesEqual(before as Resources, next as Resources);
   const isEmpty = (value: unknown): boolean => value == null || (Array.isArray(value) && value.length === 0);
   return (isEmpty(before) && isEmpty(next)) || isEqual(before, next);
 }
 
-function withoutHeartbeat(conditions: unknown): NodeCondition[] {
-  return ((conditions ?? []) as NodeCondition[])
-    .map((condition) => ({ ...condition, lastHeartbeatTime: null }))
-    .toSorted((a, b) => (a.type < b.type ? -1 : 1));
+/** Ignores heartbeat times. The next conditions are in the order of those before: see `mergeNodeConditions`. */
+function conditionsEqual(before: NodeStatus['conditions'], next: readonly NodeCondition[]): boolean {
+  const old = before ?? [];
+  return old.length === next.length && next.every((condition, i) => conditionEqual(old[i]!, condition));
 }
 
-type Resources = Readonly<Record<string, string>> | undefined;
+function conditionEqual(before: NodeCondition, next: NodeCondition): boolean {
+  return before === next || comparedFields.every((field) => (before[field] ?? '') === (next[field] ?? ''));
+}
 
+/** The keys of two lists of resources are the same, and the quantities equal. */
 function resourcesEqual(before: Resources = {}, next: Resources = {}): boolean {
-  const names = new Set([...Object.keys(before), ...Object.keys(next)]);
-  return [...names].every((name) => {
+  const names = Object.keys(next);
+  if (names.length !== Object.keys(before).length) return false;
+  return names.every((name) => {
     const [a, b] = [before[name], next[name]];
     return a !== undefined && b !== undefined && quantitiesEqual(a, b);
   });
