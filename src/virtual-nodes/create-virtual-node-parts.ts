@@ -43,8 +43,11 @@ import type { ResolvedProviderOptions, VirtualNodeOptions, VirtualNodesOptions }
 /** Declared by the Node if the provider takes updates. Source: component-helpers `nodedeclaredfeatures`. */
 const resizeFeatures = ['InPlacePodLevelResourcesVerticalScaling', 'InPlacePodVerticalScalingInitContainers'];
 
-/** Most of the hundreds of nodes in a process are quiet. Divergence: the kubelet cleans up every two seconds. */
-const quietHousekeepingPeriodMs = 10_000;
+/**
+ * Most of the hundreds of nodes in a process are quiet. While the cloud has pods that must end, their deletion is repeated.
+ * Divergence: the kubelet cleans up every two seconds.
+ */
+const housekeepingPeriodMs = { quiet: 30_000, ending: 10_000 } as const;
 
 /**
  * Delays Events, so that those of many starting nodes do not slow down the requests that pods wait for.
@@ -197,12 +200,17 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
     if (!hasEnded(podCache.record(podUID))) lister.listSoon();
   });
   const { podWorkers, dispatcher } = workers;
+  const mustNotRun = (podUID: string): boolean =>
+    statuses.isPodKnownTerminated(podUID) || dispatcher.isRejected(podUID);
+  const mustEnd = (podUID: string): boolean => podManager.getPodByUID(podUID) === undefined || mustNotRun(podUID);
 
   // What admits pods, and brings the inputs to the workers.
+  let areSomeEnding = false;
   let settleFirstUpdate = (): void => {};
   const firstUpdate = new Promise<void>((resolve) => (settleFirstUpdate = resolve));
   const { allocationManager, syncLoop } = createPodLoop(context, inputs, workers, {
-    ...{ ownNode, quietHousekeepingPeriodMs },
+    ownNode,
+    quietHousekeepingPeriodMs: () => housekeepingPeriodMs[areSomeEnding ? 'ending' : 'quiet'],
     stopSignal: stop.signal,
     admitHandlers: {
       after: [
@@ -231,9 +239,9 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
     listPods: async () =>
       podCache.listed().flatMap((pod) => (dispatcher.isRejected(pod.uid) ? [] : [toRuntimePod(pod)])),
     afterCleanups: (signal) => {
-      const mustEnd = ({ uid, state }: ProviderPod): boolean =>
-        state !== 'stopped' && (statuses.isPodKnownTerminated(uid) || dispatcher.isRejected(uid));
-      podSyncer.endPods(podCache.listed().filter(mustEnd), signal);
+      const mustBeStopped = ({ uid, state }: ProviderPod): boolean => state !== 'stopped' && mustNotRun(uid);
+      podSyncer.endPods(podCache.listed().filter(mustBeStopped), signal);
+      areSomeEnding = podCache.isSomeEnding(mustEnd);
     },
   });
   return {

@@ -16,8 +16,8 @@ export interface KubeletSyncLoopOptions extends Pick<NodeContext, 'clock' | 'log
   readonly handler: Pick<SyncHandler, keyof SyncHandler>;
   /** Housekeeping; called only when all sources are ready, one call at a time. The loop continues in the meantime. */
   readonly handlePodCleanups: (signal: AbortSignal) => Promise<void>;
-  /** How often it is called while there is no input and no failure, in milliseconds. Default: every two seconds. */
-  readonly quietHousekeepingPeriodMs?: number | undefined;
+  /** Returns how often it is called while there is no input and no failure, in milliseconds. Default: every two seconds. */
+  readonly quietHousekeepingPeriodMs?: (() => number) | undefined;
   /** The input queues of the loop. */
   readonly channels: SyncLoopChannels;
   /** The sources that must have delivered their pods before anything is cleaned up. */
@@ -207,8 +207,9 @@ export class KubeletSyncLoop {
   }
 
   #nextHousekeepingMs(): number {
-    const { quietHousekeepingPeriodMs = housekeepingPeriodMs } = this.#options;
-    return this.#hasToClean ? -Infinity : this.#lastHousekeepingMs + quietHousekeepingPeriodMs;
+    const { quietHousekeepingPeriodMs } = this.#options;
+    if (this.#hasToClean) return -Infinity;
+    return this.#lastHousekeepingMs + (quietHousekeepingPeriodMs?.() ?? housekeepingPeriodMs);
   }
 
   #cleanSoon(): void {

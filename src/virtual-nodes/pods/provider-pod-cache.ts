@@ -38,6 +38,8 @@ export interface ProviderPodCacheOptions extends ProviderPodPolicy {
   readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
 }
 
+const emptyStatus: RuntimePodStatus = { sandboxes: [], containers: [] };
+
 interface Entry {
   record: ProviderPodRecord;
   /** Resolves `untilEnded`. */
@@ -185,6 +187,13 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     return this.#options.lister.beginObservation();
   }
 
+  /** True if a pod is being deleted in the cloud, or may run there although it must not, as `mustEnd` says. */
+  isSomeEnding(mustEnd: (podUID: string) => boolean): boolean {
+    for (const [podUID, { record }] of this.#entries)
+      if (!hasEnded(record) && (record.state.kind === 'ending' || mustEnd(podUID))) return true;
+    return false;
+  }
+
   get isEndAwaited(): boolean {
     return [...this.#entries.values()].some(({ wake }) => wake !== undefined);
   }
@@ -204,23 +213,26 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
 
   get(podUID: string): RuntimePodStatus | undefined {
     if (!this.isListed) return undefined;
-    const { getPodByUID } = this.#options;
-    return this.#runtimeStatus(getPodByUID(podUID) ?? { metadata: { uid: podUID, name: '', namespace: '' } });
+    const { getPodByUID, clock } = this.#options;
+    const pod = getPodByUID(podUID) ?? { metadata: { uid: podUID, name: '', namespace: '' } };
+    return runtimePodStatus(pod, reportedPod(this.record(podUID)), { previous: pod.status, nowMs: clock.now() });
   }
 
   lastObservation(): number {
     return this.#options.lister.lastObservation();
   }
 
-  /** Resolves once the provider has listed the pods of the node, and rejects only when `signal` is aborted. */
-  async getNewerThan(pod: ValidPod, _observation: number, { signal }: PodCacheOptions = {}): Promise<RuntimePodStatus> {
+  /**
+   * Resolves once the provider has listed the pods of the node, and rejects only when `signal` is aborted. The status is empty:
+   * `ProviderPodSyncer` reads the record.
+   */
+  async getNewerThan(
+    _pod: ValidPod,
+    _observation: number,
+    { signal }: PodCacheOptions = {},
+  ): Promise<RuntimePodStatus> {
     if (!this.isListed) await untilAborted(this.#listed, signal);
-    return this.#runtimeStatus(pod);
-  }
-
-  #runtimeStatus(pod: ValidPod): RuntimePodStatus {
-    const nowMs = this.#options.clock.now();
-    return runtimePodStatus(pod, reportedPod(this.record(pod.metadata.uid)), { previous: pod.status, nowMs });
+    return emptyStatus;
   }
 
   #store(podUID: string, record: ProviderPodRecord): void {

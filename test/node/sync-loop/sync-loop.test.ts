@@ -123,7 +123,7 @@ it('pods are synced at the first full second at which one is due, and nothing wa
   const looks: number[] = [];
   const next = [12_300, Infinity];
   start({
-    quietHousekeepingPeriodMs: 60_000,
+    quietHousekeepingPeriodMs: () => 60_000,
     handler: {
       ...handler(),
       getPodsToSync: () => (looks.push(clock.monotonicMs() - startMs), due),
@@ -177,7 +177,7 @@ it('a quiet loop cleans up every quietHousekeepingPeriodMs; after input or a fai
     handled.push('housekeeping');
     if (failure) throw failure;
   };
-  start({ quietHousekeepingPeriodMs: 10_000, handlePodCleanups });
+  start({ quietHousekeepingPeriodMs: () => 10_000, handlePodCleanups });
   channels.configUpdated(add());
   await advance(2000);
   expect(housekeeping()).toBe(1);
