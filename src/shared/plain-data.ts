@@ -56,24 +56,20 @@ class PlainCopy {
   }
 
   #list(list: readonly unknown[], path: string, depth: number): unknown[] {
-    const length = this.#read(() => list.length, `${path}.length`);
+    const length = read(list, 'length', path) as number;
     // Checked before the loop: a sparse array may have a length of four billion.
     this.#count(length, path);
     const copy: unknown[] = [];
-    for (let i = 0; i < length; i += 1) {
-      const item = this.#read(() => list[i], path, i);
-      copy.push(isLeaf(item) ? item : this.of(item, `${path}[${i}]`, depth + 1));
-    }
+    for (let i = 0; i < length; i += 1) copy.push(this.#field(list, i, path, depth));
     return copy;
   }
 
   #object(value: object, path: string, depth: number): Record<string, unknown> {
     const copy: Record<string, unknown> = {};
-    const keys = this.#read(() => keysOf(value), path);
+    const keys = keysOf(value, path);
     this.#count(keys.length, path);
     for (const key of keys) {
-      const field = this.#read(() => (value as Record<string, unknown>)[key], path, key);
-      const copied = isLeaf(field) ? field : this.of(field, `${path}.${key}`, depth + 1);
+      const copied = this.#field(value, key, path, depth);
       if (copied === undefined) continue;
       // Assigning `__proto__` would set the prototype.
       if (key === '__proto__') Object.defineProperty(copy, key, { value: copied, enumerable: true });
@@ -82,12 +78,17 @@ class PlainCopy {
     return copy;
   }
 
-  #read<T>(read: () => T, path: string, key?: string | number): T {
-    try {
-      return read();
-    } catch {
-      throw new Error(`\`${path}${key === undefined ? '' : `[${JSON.stringify(key)}]`}\` cannot be read: it throws`);
-    }
+  /** Makes a path only if something is wrong with the field, or may be inside it. */
+  #field(owner: object, key: string | number, path: string, depth: number): unknown {
+    const value = read(owner, key, path);
+    if (isLeaf(value) || (typeof value === 'string' && this.#hasRoomFor(value))) return value;
+    return this.of(value, typeof key === 'number' ? `${path}[${key}]` : `${path}.${key}`, depth + 1);
+  }
+
+  #hasRoomFor(text: string): boolean {
+    this.#valuesLeft -= 1;
+    this.#textLeft -= text.length;
+    return this.#valuesLeft >= 0 && this.#textLeft >= 0;
   }
 
   #count(values: number, path: string): void {
@@ -100,8 +101,28 @@ function isLeaf(value: unknown): boolean {
   return typeof value === 'number' || typeof value === 'boolean' || value === undefined || value === null;
 }
 
+function read(owner: object, key: string | number, path: string): unknown {
+  try {
+    return (owner as Record<string | number, unknown>)[key];
+  } catch {
+    throw unreadable(`${path}[${JSON.stringify(key)}]`);
+  }
+}
+
+function keysOf(value: object, path: string): string[] {
+  try {
+    return shownKeys(value);
+  } catch {
+    throw unreadable(path);
+  }
+}
+
+function unreadable(path: string): Error {
+  return new Error(`\`${path}\` cannot be read: it throws`);
+}
+
 /** The own fields that can be listed, and the getters of the classes of an object. */
-function keysOf(value: object): string[] {
+function shownKeys(value: object): string[] {
   const keys = Object.keys(value);
   for (
     let prototype: unknown = Object.getPrototypeOf(value);

@@ -83,8 +83,10 @@ function requireProviderPod(pod: unknown, path: string): asserts pod is Provider
   requireObject(path, pod);
   const { uid, namespace, name, nodeName, state, ips, reason, message, podHash, restartCount, startedAt, containers } =
     pod as Partial<ProviderPod>;
-  for (const [field, value] of Object.entries({ uid, namespace, name, nodeName }))
-    requireText(`${path}.${field}`, value);
+  requireText(`${path}.uid`, uid);
+  requireText(`${path}.namespace`, namespace);
+  requireText(`${path}.name`, name);
+  requireText(`${path}.nodeName`, nodeName);
   requireOneOf(`${path}.state`, state, states);
   requireTexts(`${path}.ips`, ips);
   requireOptionalStrings(path, { reason, message, podHash });
@@ -92,8 +94,7 @@ function requireProviderPod(pod: unknown, path: string): asserts pod is Provider
   requireDate(`${path}.startedAt`, startedAt);
   if (containers === undefined) return;
   if (!Array.isArray(containers)) refuseArgument(`${path}.containers`, 'a list', containers);
-  for (const [i, container] of (containers as readonly unknown[]).entries())
-    requireContainer(container, `${path}.containers[${i}]`);
+  for (let i = 0; i < containers.length; i += 1) requireContainer(containers[i], `${path}.containers[${i}]`);
 }
 
 function requireContainer(container: unknown, path: string): void {
@@ -103,8 +104,8 @@ function requireContainer(container: unknown, path: string): void {
     unknown
   >;
   requireText(`${path}.name`, name);
-  for (const [field, value] of Object.entries({ ready, started }))
-    if (value !== undefined && typeof value !== 'boolean') refuseArgument(`${path}.${field}`, 'a boolean', value);
+  requireOptionalBoolean(`${path}.ready`, ready);
+  requireOptionalBoolean(`${path}.started`, started);
   if (restartCount !== undefined) requireCount(`${path}.restartCount`, restartCount);
   requireDate(`${path}.startedAt`, startedAt);
   requireOptionalStrings(path, { imageID });
@@ -132,12 +133,15 @@ function requireCount(path: string, value: unknown): void {
 function requireTexts(path: string, value: unknown): void {
   if (value === undefined) return;
   if (!Array.isArray(value)) refuseArgument(path, 'a list', value);
-  for (const [i, text] of (value as readonly unknown[]).entries()) requireText(`${path}[${i}]`, text);
+  for (let i = 0; i < value.length; i += 1) requireText(`${path}[${i}]`, value[i]);
 }
 
 function requireOptionalStrings(path: string, strings: Readonly<Record<string, unknown>>): void {
-  for (const [field, value] of Object.entries(strings))
-    if (value !== undefined) requireString(`${path}.${field}`, value);
+  for (const field in strings) if (strings[field] !== undefined) requireString(`${path}.${field}`, strings[field]);
+}
+
+function requireOptionalBoolean(path: string, value: unknown): void {
+  if (value !== undefined && typeof value !== 'boolean') refuseArgument(path, 'a boolean', value);
 }
 
 function requireDate(path: string, value: unknown): void {

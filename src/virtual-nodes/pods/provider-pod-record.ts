@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import isEqual from 'lodash/isEqual.js';
 import { crashLoopRange, type PodObservation } from '../../node/index.ts';
 import type { PodStatusInput, ValidPod } from '../../kube/objects/types.ts';
@@ -340,7 +341,8 @@ function reportedState(
 ): ProviderPodState {
   const known = 'pod' in state ? state.pod : undefined;
   const fields = fieldsOf(pod, restarts, known);
-  const reported = isEqual(known, fields) ? known! : fields;
+  // Every list reports every pod, so this must make no garbage.
+  const reported = isDeepStrictEqual(known, fields) ? known! : fields;
   const deletedMs = 'deletedMs' in state ? state.deletedMs : undefined;
   const hadStopped = state.kind === 'ended' && (known?.restartCount ?? 0) === (pod.restartCount ?? 0);
   if (pod.state === 'stopped') {
@@ -586,10 +588,11 @@ function fieldsOf(
 ): Fields<ProviderPod> {
   const { uid, namespace, name, nodeName, state, ips, reason, message, podHash, restartCount, startedAt } = pod;
   const isSameRun = restarts === 'node' && (known?.restartCount ?? 0) === (restartCount ?? 0);
-  const ended = firstBy(isSameRun ? known?.containers?.filter(({ exit }) => exit !== undefined) : [], 'name');
-  const reported = pod.containers ?? (ended.size > 0 ? known?.containers : undefined);
+  const endedBefore = isSameRun ? known?.containers?.filter(({ exit }) => exit !== undefined) : undefined;
+  const ended = endedBefore && firstBy(endedBefore, 'name');
+  const reported = pod.containers ?? (endedBefore?.length ? known?.containers : undefined);
   const containers = reported?.map((container): Fields<ProviderContainer> => {
-    const shown = container.exit === undefined ? (ended.get(container.name) ?? container) : container;
+    const shown = container.exit === undefined ? (ended?.get(container.name) ?? container) : container;
     const { name, ready, started, startedAt, exit, waiting, imageID } = shown;
     const ownCount = restarts === 'node' ? restartCount : (container.restartCount ?? restartCount);
     return { name, ready, started, restartCount: ownCount, startedAt, exit, waiting, imageID };

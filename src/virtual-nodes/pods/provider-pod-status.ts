@@ -134,22 +134,25 @@ export function mistakesOf(
   hostIPs: readonly string[] = [],
 ): string[] {
   const podByIP = new Map<string, ValidPod>();
-  return pods.flatMap(({ pod, reported: { containers = [], ips = [], state } }) => {
-    const of = `of ${shownPod(pod)}`;
+  const mistakes: string[] = [];
+  for (const { pod, reported } of pods) {
+    const { containers = [], ips = [], state } = reported;
     const names = new Set(allContainersOf<AnyContainer>(pod.spec).map((container) => container.name));
-    const mistakes = containers.flatMap(({ name }, i) =>
-      names.has(name) ? [] : `containers[${i}].name ${of} is not a container of the pod: ${shown(name)}`,
-    );
-    for (const [i, ip] of ips.entries()) {
-      if (isIP(ip) === 0) mistakes.push(`ips[${i}] ${of} is no IP address: ${shown(ip)}`);
+    containers.forEach(({ name }, i) => {
+      if (names.has(name)) return;
+      mistakes.push(`containers[${i}].name of ${shownPod(pod)} is not a container of the pod: ${shown(name)}`);
+    });
+    ips.forEach((ip, i) => {
+      if (isIP(ip) === 0) mistakes.push(`ips[${i}] of ${shownPod(pod)} is no IP address: ${shown(ip)}`);
       else if (state !== 'stopped' && pod.spec?.hostNetwork !== true && !hostIPs.includes(ip)) {
         const other = podByIP.get(ip) ?? pod;
-        if (other !== pod) mistakes.push(`ips[${i}] ${of} is also an address of ${shownPod(other)}: ${ip}`);
+        if (other !== pod)
+          mistakes.push(`ips[${i}] of ${shownPod(pod)} is also an address of ${shownPod(other)}: ${ip}`);
         podByIP.set(ip, other);
       }
-    }
-    return mistakes;
-  });
+    });
+  }
+  return mistakes;
 }
 
 /** As messages name a pod. */
