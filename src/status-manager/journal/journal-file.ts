@@ -57,7 +57,8 @@ export class JournalFile {
     try {
       this.#file.write(offset, lines);
     } catch (error) {
-      this.#truncate(offset);
+      // Else, the next line overwrites the remains of the failed write.
+      this.#try(() => this.#file.truncate(offset));
       throw error;
     }
     this.#endOffset = offset + lines.length;
@@ -65,10 +66,16 @@ export class JournalFile {
   }
 
   /** Overwrites a line marked past with a live line of the same length. Needs no disk space. */
-  overwrite({ offset }: Slot, line: Buffer): void {
-    // The mark is written last, so that a partially written line is still marked past.
-    this.#file.write(offset + liveMark.length, line.subarray(liveMark.length));
-    this.#file.write(offset, liveMark);
+  overwrite(slot: Slot, line: Buffer): void {
+    const { offset } = slot;
+    try {
+      // The mark is written last, so that a partially written line is still marked past.
+      this.#file.write(offset + liveMark.length, line.subarray(liveMark.length));
+      this.#file.write(offset, liveMark);
+    } catch (error) {
+      this.#try(() => this.markPast(slot));
+      throw error;
+    }
   }
 
   /** Needs no disk space. */
@@ -93,11 +100,11 @@ export class JournalFile {
     await this.#file.close();
   }
 
-  #truncate(bytes: number): void {
+  #try(repair: () => void): void {
     try {
-      this.#file.truncate(bytes);
+      repair();
     } catch {
-      // The next line overwrites the remains of the failed write.
+      // The error of the write says more.
     }
   }
 }

@@ -39,7 +39,7 @@ export interface JournalDamage {
 export interface JournalContent {
   /** By pod UID, in the order of the file. */
   readonly live: ReadonlyMap<string, LiveLine>;
-  /** Lines marked live that must no longer be used. */
+  /** Lines marked live that must no longer be used, and lines marked past whose checksum is still there. */
   readonly superseded: readonly Slot[];
   /** Lines that are marked past, or whose checksum is. */
   readonly past: readonly Slot[];
@@ -136,6 +136,8 @@ export function decodeJournal(content: Buffer): JournalContent {
     if (record !== undefined) return addLine({ ...record, slot });
     // A line marked past may be partially overwritten; see `JournalFile.overwrite`.
     if (!isPast(line)) skipDamaged(line);
+    // A crash left its checksum.
+    else if (isIntact(line)) superseded.push(slot);
     else if (past.length < maxPastLines) past.push(slot);
   };
 

@@ -17,6 +17,8 @@ const disk = vi.hoisted(() => ({
   hasHardLinks: true,
   /** The error of opening a file. */
   openError: undefined as string | undefined,
+  /** No line can be marked live again. */
+  isMarkFailing: false,
   /** Where was written, in order. */
   positions: [] as number[],
 }));
@@ -44,6 +46,7 @@ vi.mock('node:fs', async (importOriginal) => {
       // Space inside the file is already allocated.
       const free = original.fstatSync(fd).size - position + disk.capacity - used();
       if (free <= 0) throw failure('ENOSPC', 'no space left on device');
+      if (disk.isMarkFailing && bytes.equals(Buffer.from('live'))) throw failure('EIO', 'input/output error');
       disk.positions.push(position);
       return original.writeSync(fd, bytes, offset, Math.min(length, free, disk.maxWriteBytes), position);
     },
@@ -59,6 +62,7 @@ beforeEach(() => {
   disk.maxWriteBytes = Number.POSITIVE_INFINITY;
   disk.hasHardLinks = true;
   disk.openError = undefined;
+  disk.isMarkFailing = false;
 });
 
 function fill(): void {
@@ -339,6 +343,17 @@ it('logs that a damaged file cannot be kept, and recovers its other lines', asyn
   expect(logger.errors.at(-1)).toMatchObject({ fields: { action: 'keep the damaged file' } });
   // The only copy of what is damaged stays.
   expect(statSync(file()).ino).toBe(inode);
+});
+
+it('a line whose overwriting fails before its mark is past, without a checksum', async () => {
+  const { journal } = await openJournal(disk.dir);
+  journal.accepted(entry('a'));
+  journal.settled('a');
+  fill();
+  disk.isMarkFailing = true;
+  journal.accepted(entry('b'));
+  expect(readFileSync(file(), 'utf8')).toMatch(/^past -{8} .*"podUID":"b"/);
+  expect(recovered(await crash())).toEqual([]);
 });
 
 it('logs that a free line cannot be overwritten', async () => {
