@@ -202,15 +202,15 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
   const { podWorkers, dispatcher } = workers;
   const mustNotRun = (podUID: string): boolean =>
     statuses.isPodKnownTerminated(podUID) || dispatcher.isRejected(podUID);
-  const mustEnd = (podUID: string): boolean => podManager.getPodByUID(podUID) === undefined || mustNotRun(podUID);
 
   // What admits pods, and brings the inputs to the workers.
-  let areSomeEnding = false;
+  /** Not known before the first housekeeping. */
+  let mayBeEnding = true;
   let settleFirstUpdate = (): void => {};
   const firstUpdate = new Promise<void>((resolve) => (settleFirstUpdate = resolve));
   const { allocationManager, syncLoop } = createPodLoop(context, inputs, workers, {
     ownNode,
-    quietHousekeepingPeriodMs: () => housekeepingPeriodMs[areSomeEnding ? 'ending' : 'quiet'],
+    quietHousekeepingPeriodMs: () => housekeepingPeriodMs[mayBeEnding ? 'ending' : 'quiet'],
     stopSignal: stop.signal,
     admitHandlers: {
       after: [
@@ -241,7 +241,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
     afterCleanups: (signal) => {
       const mustBeStopped = ({ uid, state }: ProviderPod): boolean => state !== 'stopped' && mustNotRun(uid);
       podSyncer.endPods(podCache.listed().filter(mustBeStopped), signal);
-      areSomeEnding = podCache.isSomeEnding(mustEnd);
+      mayBeEnding = podCache.isSomeEnding(mustNotRun);
     },
   });
   return {

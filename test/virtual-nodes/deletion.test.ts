@@ -272,17 +272,20 @@ describe('a pod in the cloud that the API server does not have', () => {
     expect(test.status('web')?.phase).toBe('Running');
   });
 
-  it('is not asked for more often than the cloud wants', async () => {
-    test.cloud.add(orphan);
-    test.cloud.react('deletePod', () => new ProviderError('slow down', { retryAfterMs: 45_000 }));
-    await test.startNodes();
-    // Housekeeping repeats it, every ten seconds when nothing else happens.
-    await test.advance(110_000);
-    expect(podCalls()).toHaveLength(3);
-    test.cloud.react('deletePod', () => new Error('broken'));
-    await test.advance(100_000);
-    expect(podCalls().length).toBeLessThan(14);
-  });
+  it.each(['running', 'stopped'] as const)(
+    'that is %s is not asked for more often than the cloud wants',
+    async (state) => {
+      test.cloud.add({ ...orphan, state });
+      test.cloud.react('deletePod', () => new ProviderError('slow down', { retryAfterMs: 45_000 }));
+      await test.startNodes();
+      // Housekeeping repeats it, every ten seconds when nothing else happens.
+      await test.advance(110_000);
+      expect(podCalls()).toHaveLength(3);
+      test.cloud.react('deletePod', () => new Error('broken'));
+      await test.advance(100_000);
+      expect(podCalls().length).toBeLessThan(14);
+    },
+  );
 });
 
 describe('a pod that the provider reports on the wrong node', () => {

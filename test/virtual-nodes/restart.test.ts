@@ -202,6 +202,19 @@ describe('a restart of the process', () => {
     expect(test.cloud.callsOf('createPod')).toHaveLength(1);
   });
 
+  it('shows the end of a pod that the node rejects within half a minute of the first list of the cloud, even if that is empty', async () => {
+    test.cloud.react('listPods', () => new Error('the cloud is down'));
+    const canAdmitPod = () => ({ admit: false, reason: 'NoSuchSize', message: 'There is no such size' }) as const;
+    await test.startNodes([{ ...test.node('node-a'), canAdmitPod }]);
+    await test.create(podOf());
+    await test.advance(60_000);
+    test.cloud.react('listPods');
+    await test.advance(5000);
+    expect(test.cloud.callsOf('listPods').length).toBeGreaterThan(10);
+    await test.advance(20_000);
+    expect(test.status('web')).toMatchObject({ phase: 'Failed', reason: 'NoSuchSize' });
+  });
+
   it('with a node that rejects a running pod ends the pod in the cloud, with a back-off, and does not read it', async () => {
     await test.runningPod();
     await test.stopNodes({ drain: true });

@@ -187,10 +187,15 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     return this.#options.lister.beginObservation();
   }
 
-  /** True if a pod is being deleted in the cloud, or may run there although it must not, as `mustEnd` says. */
-  isSomeEnding(mustEnd: (podUID: string) => boolean): boolean {
-    for (const [podUID, { record }] of this.#entries)
-      if (!hasEnded(record) && (record.state.kind === 'ending' || mustEnd(podUID))) return true;
+  /** True if the cloud may have a pod that is being deleted, that the API server does not have, or that must not run. */
+  isSomeEnding(mustNotRun: (podUID: string) => boolean): boolean {
+    for (const [podUID, { record }] of this.#entries) {
+      const isOrphan = this.#options.getPodByUID(podUID) === undefined;
+      const mustEnd = hasEnded(record)
+        ? isOrphan && reportedPod(record) !== undefined
+        : isOrphan || record.state.kind === 'ending' || mustNotRun(podUID);
+      if (mustEnd) return true;
+    }
     return false;
   }
 

@@ -341,7 +341,7 @@ function reportedState(
 ): ProviderPodState {
   const known = 'pod' in state ? state.pod : undefined;
   const fields = fieldsOf(pod, restarts, known);
-  // Every list reports every pod, so this must make no garbage.
+  // Makes little garbage: every list reports every pod.
   const reported = isDeepStrictEqual(known, fields) ? known! : fields;
   const deletedMs = 'deletedMs' in state ? state.deletedMs : undefined;
   const hadStopped = state.kind === 'ended' && (known?.restartCount ?? 0) === (pod.restartCount ?? 0);
