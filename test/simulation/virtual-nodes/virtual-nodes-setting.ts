@@ -586,8 +586,27 @@ class VirtualNodesSimulation {
     if (message === 'Failed to sync pod; it will be retried' || /simulated/.test(String(why))) return;
     // A list that lags behind a notification shows a container as running that has ended.
     const { lagMs, notifies } = this.#cloud.kind;
-    if (lagMs > 0 && notifies && message === 'Status update on pod aborted') return;
+    const isAborted = message === 'Status update on pod aborted';
+    if (isAborted && ((lagMs > 0 && notifies) || this.#runsAfterItsEnd(fields))) return;
     this.#world.violate('no error is logged', `${process.name}: ${message} ${why ?? ''}`);
+  }
+
+  /**
+   * Whether the cloud has created a pod in the same run whose container had been shown as ended: because it had lost the pod, or
+   * late, after it was deleted.
+   */
+  #runsAfterItsEnd({ podUID, container }: { readonly podUID?: string; readonly container?: string }): boolean {
+    const run = this.#cloud.cloudPods.runs.get(podUID ?? '')?.at(-1);
+    return this.#cluster.history.some(
+      ({ pod, atMs }) =>
+        run !== undefined &&
+        pod.metadata.uid === podUID &&
+        atMs < run.fromMs &&
+        pod.status?.containerStatuses?.some(
+          ({ name, state, restartCount }: Json) =>
+            name === container && state.terminated != null && restartCount >= run.restartCount,
+        ),
+    );
   }
 
   /** When all works, each node gets one owner. */
