@@ -95,8 +95,8 @@ export class AgentProcess {
   async start(): Promise<void> {
     const disk = this.#disk;
     const journal = await this.#openJournal();
-    const allocationState = await openCheckpointStateOn(disk, rootDirectory);
-    const actuatedState = await openCheckpointStateOn(disk, `${rootDirectory}/actuated`);
+    const allocationState = await this.#untilOpen(() => openCheckpointStateOn(disk, rootDirectory));
+    const actuatedState = await this.#untilOpen(() => openCheckpointStateOn(disk, `${rootDirectory}/actuated`));
     const client = podClientOf(this.#transport);
     const helper = this.#surroundings.volumes.helperFor(this.process, {
       ...{ client: { transport: this.#transport }, logger: this.#logger },
@@ -104,7 +104,7 @@ export class AgentProcess {
     this.#helper = helper;
     const connection = await this.#surroundings.runtime.connect(this.process, this.#logger, helper);
     this.#connection = connection;
-    if (this.isStopped) return journal?.close();
+    if (this.isStopped || allocationState === undefined || actuatedState === undefined) return journal?.close();
     const agent = createNodeAgentOn(
       { disk, entropy: this.#world.entropy },
       {
@@ -193,13 +193,19 @@ export class AgentProcess {
     return { ...status, capacity, allocatable: capacity };
   }
 
-  async #openJournal(): Promise<Journal | undefined> {
+  #openJournal(): Promise<Journal | undefined> {
     const ports = { disk: this.#disk, lockDirectory: this.#surroundings.disk.lockDirectory(this.process) };
+    return this.#untilOpen(() =>
+      openFileJournal(`${rootDirectory}/journal`, { fsync: 'interval', ...this.#ports() }, ports),
+    );
+  }
+
+  /** Tries again, as if it were restarted, while the disk cannot be read, or is full and has no file yet; undefined once stopped. */
+  async #untilOpen<T>(open: () => Promise<T>): Promise<T | undefined> {
     for (;;) {
       try {
-        return await openFileJournal(`${rootDirectory}/journal`, { fsync: 'interval', ...this.#ports() }, ports);
+        return await open();
       } catch (error) {
-        // The disk is full, and there is no journal yet.
         if (!(error instanceof StatusManagerError)) throw error;
         await new Promise<void>((resolve) => void this.process.clock.afterFunc(1_000, resolve));
         if (this.isStopped) return undefined;

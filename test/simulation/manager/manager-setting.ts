@@ -1007,7 +1007,8 @@ class ManagerSimulation {
     }
     for (const pod of pods) {
       const exists = this.#cluster.pods.get(pod.podName)?.metadata.uid === pod.podUID;
-      if (pod.lastError !== undefined && exists) {
+      // A conflict with somebody else's write a moment ago may be being retried.
+      if (pod.lastError !== undefined && exists && !pod.isInFlight) {
         this.#world.violate('no back-off is left after a healthy time', JSON.stringify(pod));
       }
     }

@@ -14,12 +14,13 @@ const ofNode = 'virtual-nodes.node.';
  * never had may be: `createPod` has failed permanently, and an owner that did not get to write this is followed by one that
  * sees a pod that is to run, and tries for the first time. Nor can the next owner know that a pod's activeDeadlineSeconds
  * were over by the clock of the one before, which never got to write it; the kubelet starts such a pod again, too, after a
- * restart with an earlier clock. Nor that the cloud has lost a pod whose status has never shown that it ran.
+ * restart with an earlier clock. Nor that the cloud has lost a pod whose status has never shown that it ran. Nor that its next
+ * run was refused permanently, if its status does not show that it has ended.
  */
 export function checkCreations(
   calls: readonly CloudCall[],
   history: readonly PodWrite[],
-  lost: ReadonlySet<string>,
+  { lost, refused }: { readonly lost: ReadonlySet<string>; readonly refused: ReadonlySet<string> },
 ): Violation[] {
   const violations: Violation[] = [];
   const withDeadline = new Set(
@@ -29,6 +30,10 @@ export function checkCreations(
   const hasShownRun = (uid: string, untilMs: number): boolean =>
     history.some(
       ({ pod, atMs }) => atMs <= untilMs && pod.metadata.uid === uid && (pod.status?.phase ?? 'Pending') !== 'Pending',
+    );
+  const hasShownEnd = (uid: string, untilMs: number): boolean =>
+    history.some(
+      ({ pod, atMs }) => atMs <= untilMs && pod.metadata.uid === uid && terminalPhases.has(pod.status?.phase),
     );
   const deletedMs = new Map<string, number>();
   const deletedIn = new Map<string, number>();
@@ -47,7 +52,9 @@ export function checkCreations(
     if (method !== 'createPod' || processedMs === undefined || withDeadline.has(uid)) continue;
     const sinceMs = deletedMs.get(uid) ?? Number.POSITIVE_INFINITY;
     if (sentMs <= sinceMs || createdMs.get(uid)! >= sinceMs) continue;
-    if (lost.has(uid) && epoch > deletedIn.get(uid)! && !hasShownRun(uid, sentMs)) unknown.add(uid);
+    const isOfLaterOwner = epoch > deletedIn.get(uid)!;
+    if (isOfLaterOwner && lost.has(uid) && !hasShownRun(uid, sentMs)) unknown.add(uid);
+    if (isOfLaterOwner && refused.has(uid) && !hasShownEnd(uid, sentMs)) unknown.add(uid);
     if (unknown.has(uid)) continue;
     violations.push({
       invariant: 'no pod is created again after its deletion',

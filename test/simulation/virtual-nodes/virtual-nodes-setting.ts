@@ -853,7 +853,10 @@ class VirtualNodesSimulation {
     const { lagMs, restarts } = this.#cloud.kind;
     const violations = [
       ...checkTerminalIsFinal(history),
-      ...checkCreations(this.#cloud.calls, history, this.#cloud.cloudPods.lost),
+      ...checkCreations(this.#cloud.calls, history, {
+        lost: this.#cloud.cloudPods.lost,
+        refused: this.#cloud.refusedForGood,
+      }),
       ...checkEpochs(this.#cloud.calls),
       ...checkTurns(this.#cloud.calls, this.#options.callTimeoutMs),
       ...checkDeletes(network.calls, this.#cloud.calls, this.#cloud.cloudPods.runs),
