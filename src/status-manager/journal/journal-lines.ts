@@ -53,9 +53,9 @@ export interface JournalContent {
 
 export const liveMark = Buffer.from('live');
 const pastMark = Buffer.from('past');
-const pastChecksum = Buffer.from('--------');
+const pastChecksum = '--------';
 /** What a line begins with that is past. */
-export const pastHead = Buffer.concat([pastMark, Buffer.from(' '), pastChecksum]);
+export const pastHead = Buffer.from(`past ${pastChecksum}`);
 const markLength = liveMark.length;
 const checksumStart = markLength + 1;
 const checksumLength = 8;
@@ -179,7 +179,7 @@ function isMarked(line: Buffer, mark: Buffer): boolean {
 }
 
 function isPast(line: Buffer): boolean {
-  return isMarked(line, pastMark) || checksumIn(line) === pastChecksum.toString();
+  return isMarked(line, pastMark) || checksumIn(line) === pastChecksum;
 }
 
 function isIntact(line: Buffer): boolean {
